@@ -18,9 +18,10 @@ import outline
 import query
 import relay
 import search
+import upload
 from harness import Env, Report
 
-SECTIONS = ("grep", "read", "query", "search", "outline", "extract", "capture", "memory", "guarded", "hook", "relay", "relay-http", "throughput", "peak", "start")
+SECTIONS = ("grep", "read", "query", "search", "outline", "extract", "capture", "memory", "guarded", "hook", "upload", "relay", "relay-http", "throughput", "peak", "start")
 
 
 def arguments():
@@ -109,6 +110,8 @@ def sections(env, report, wanted):
         yield "guarded", lambda: guarded.guarded(env, report, 3 if env.quick else 7)
     if "hook" in wanted:
         yield "hook", lambda: hook.hook(env, report, 11 if env.quick else 31)
+    if "upload" in wanted:
+        yield "upload", lambda: upload.upload(env, report, 11 if env.quick else 31)
     if "relay" in wanted:
         yield "relay", lambda: relay.relay(env, report)
     if "relay-http" in wanted:

@@ -23,6 +23,7 @@ mod prose;
 mod proxies;
 mod python;
 mod report;
+mod screens;
 mod served;
 mod server;
 mod workspace;
@@ -56,6 +57,7 @@ usage: cargo xtask <command>
             --target NAME, --jobs N, --sanitizer address; cases that are found go to fuzz/corpus
   book      build docs/ as a book in target/book/html and check its links; --open shows it
   picture   run the commands of the README's picture and draw it (docs/img/session.svg)
+  screens   pictures of commands in a real terminal (tmux), for docs/screens; --spillgate FILE takes a built program
   bench     install the peers, then run benches/run.sh (further arguments go to it)
 ";
 
@@ -95,6 +97,7 @@ fn dispatch() -> Result<ExitCode> {
         ("picture", []) => picture::draw(&mut report)?,
         ("book", _) => book::run_with(&mut report, &rest)?,
         ("eval", _) => eval::run_with(&mut report, &rest)?,
+        ("screens", _) => screens::run_with(&mut report, &rest)?,
         ("bench", _) => bench::run(&mut report, &rest)?,
         _ => {
             report::say(USAGE)?;

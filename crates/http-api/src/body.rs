@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use bytes::{Buf, Bytes, BytesMut};
 use futures_util::StreamExt;
 use tokio::sync::mpsc::{self, Receiver, Sender};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use crate::ApiLimits;
 use crate::problem::Problem;
@@ -31,29 +31,53 @@ pub(crate) async fn whole(body: Body, limits: &ApiLimits) -> Result<Bytes, Probl
     Ok(whole.freeze())
 }
 
-/// The parts of a body, each within the time limit.
+/// The parts of a body, each within its time limit, and all within theirs.
 struct Parts {
-    parts: axum::body::BodyDataStream,
+    stream: axum::body::BodyDataStream,
     limits: ApiLimits,
+    /// When the whole body must be there.
+    end: Instant,
 }
 
 impl Parts {
     fn of(body: Body, limits: &ApiLimits) -> Self {
         Self {
-            parts: body.into_data_stream(),
+            stream: body.into_data_stream(),
             limits: *limits,
+            end: Instant::now() + limits.upload_time,
         }
     }
 
     /// Returns the next part; `None` at the end.
     async fn next(&mut self) -> Result<Option<Bytes>, Problem> {
-        let late = |_| {
-            let status = StatusCode::REQUEST_TIMEOUT;
-            Problem::callers(status, "body_late", "the body did not come in time")
-        };
-        let part = timeout(self.limits.part_time, self.parts.next()).await;
-        let part = part.map_err(late)?.transpose();
+        let part_end = Instant::now() + self.limits.part_time;
+        let part = timeout_at(part_end.min(self.end), self.stream.next()).await;
+        let part = part.map_err(|_| self.late(part_end))?.transpose();
         part.map_err(|_| Problem::bad("the body broke off"))
+    }
+
+    /// Returns the problem of a body that is late. `part_end` is when its next part had to be there.
+    fn late(&self, part_end: Instant) -> Problem {
+        let (kind, what, limit, setting) = if part_end < self.end {
+            let limit = self.limits.part_time;
+            (
+                "body_late",
+                "the next part of the body",
+                limit,
+                "`read_seconds` in [http]",
+            )
+        } else {
+            let limit = self.limits.upload_time;
+            (
+                "upload_late",
+                "the whole body",
+                limit,
+                "`upload_seconds` in [serve]",
+            )
+        };
+        let detail = format!("{what} did not come within {} s", limit.as_secs_f64());
+        Problem::callers(StatusCode::REQUEST_TIMEOUT, kind, detail)
+            .hint(format!("{setting} sets the limit"))
     }
 }
 

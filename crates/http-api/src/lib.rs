@@ -50,6 +50,10 @@ pub struct ApiLimits {
     pub upload_bytes: Option<u64>,
     /// Time limit for each part of a body.
     pub part_time: Duration,
+    /// Time limit for a whole body, and for the wait of a result until it may be sent.
+    pub upload_time: Duration,
+    /// Maximum number of results that are received at the same time; at least 1. More wait.
+    pub uploads: usize,
 }
 
 /// The API, and the components that it uses.
@@ -62,6 +66,8 @@ pub struct Api {
     shows_secrets: bool,
     /// Permits for work that computes. More requests wait.
     turns: Arc<Semaphore>,
+    /// Permits for results that are received. A slow one does not take a permit from work that computes.
+    uploads: Semaphore,
 }
 
 impl fmt::Debug for Api {
@@ -83,6 +89,7 @@ impl Api {
             limits,
             shows_secrets: false,
             turns: Arc::new(Semaphore::new(turns.max(1))),
+            uploads: Semaphore::new(limits.uploads.max(1)),
         }
     }
 

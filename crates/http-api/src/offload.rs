@@ -1,17 +1,20 @@
 //! `POST /v1/offload`: takes a result, and returns what to show of it.
 
-use std::io::{self, Cursor, ErrorKind, Read, Write};
+use std::io::{self, Cursor, ErrorKind, Write};
+use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::header::LOCATION;
+use axum::http::header::{LOCATION, RETRY_AFTER};
 use axum::http::{HeaderValue, Response, StatusCode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use spillgate_artifact::{Handle, Origin, Stats};
-use spillgate_offload::{Choice, Fits, Outcome};
+use spillgate_offload::{Choice, Fits, Outcome, PendingResult};
+use tokio::sync::SemaphorePermit;
 use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 use crate::answer::json;
 use crate::body::{self, passage};
@@ -109,6 +112,8 @@ pub(crate) const UNNAMED: &str = "tool";
 
 pub(crate) async fn offload(call: Call) -> Result<Response<Body>, Problem> {
     let given: OffloadParameters = call.parameters()?;
+    let api = Arc::clone(&call.api);
+    let _upload = may_upload(&api).await?;
     let kind = call.header("content-type").to_ascii_lowercase();
     let kind = kind.split(';').next().unwrap_or_default().trim().to_owned();
     if given.tool.is_none() && kind == "application/json" {
@@ -121,13 +126,36 @@ pub(crate) async fn offload(call: Call) -> Result<Response<Body>, Problem> {
         ..Origin::tool(given.tool.unwrap_or_else(|| UNNAMED.to_owned()))
     };
     let is_error = given.is_error.unwrap_or(false);
-    let Call { api, body, .. } = call;
     let (incoming, mut reader) = passage();
-    let limits = api.limits;
-    // The thread reads as long as the body comes, so it does not wait for a turn.
-    let settling = spawn_blocking(move || settled(&api, origin, is_error, &mut reader));
-    body::pump(body, &limits, incoming).await?;
-    settling.await.map_err(|_| unexpected())?
+    let offloader = api.tools.offloader.clone();
+    // The thread reads as long as the body comes, so it does not take a turn of work that computes.
+    let reading =
+        spawn_blocking(move || offloader.submit_stream(origin, is_error, &mut reader, &mut |_| {}));
+    body::pump(call.body, &api.limits, incoming).await?;
+    let pending = reading.await.map_err(|_| unexpected())?;
+    let pending = pending.map_err(|_| broken_off())?;
+    let work = Arc::clone(&api).work(move |api, _| settled(api, pending));
+    work.await
+}
+
+/// Waits until a result may be received. A permit is kept until the answer is made.
+async fn may_upload(api: &Api) -> Result<SemaphorePermit<'_>, Problem> {
+    let limits = &api.limits;
+    let permit = timeout(limits.upload_time, api.uploads.acquire()).await;
+    let permit = permit.map_err(|_| {
+        let (uploads, seconds) = (limits.uploads, limits.upload_time.as_secs_f64());
+        let detail = format!(
+            "at most {uploads} results are received at the same time, and none ended within {seconds} s"
+        );
+        Problem::callers(StatusCode::SERVICE_UNAVAILABLE, "busy", detail)
+            .hint("send the result again later")
+            .header(RETRY_AFTER, "1")
+    })?;
+    permit.map_err(|_| unexpected())
+}
+
+fn broken_off() -> Problem {
+    Problem::bad("the body broke off")
 }
 
 async fn in_json(call: Call, given: OffloadParameters) -> Result<Response<Body>, Problem> {
@@ -158,7 +186,14 @@ async fn in_json(call: Call, given: OffloadParameters) -> Result<Response<Body>,
         ..Origin::tool(tool)
     };
     let is_error = read.is_error || given.is_error.unwrap_or(false);
-    let work = api.work(move |api, _| settled(api, origin, is_error, &mut Cursor::new(bytes)));
+    let work = api.work(move |api, _| {
+        let bytes = &mut Cursor::new(bytes);
+        let pending = api
+            .tools
+            .offloader
+            .submit_stream(origin, is_error, bytes, &mut |_| {});
+        settled(api, pending.map_err(|_| broken_off())?)
+    });
     work.await
 }
 
@@ -189,15 +224,7 @@ fn texts(blocks: &[Value]) -> Option<Vec<u8>> {
 }
 
 /// Decides about a result, and returns the response.
-fn settled(
-    api: &Api,
-    origin: Origin,
-    is_error: bool,
-    reader: &mut dyn Read,
-) -> Result<Response<Body>, Problem> {
-    let offloader = &api.tools.offloader;
-    let pending = offloader.submit_stream(origin, is_error, reader, &mut |_| {});
-    let pending = pending.map_err(|_| Problem::bad("the body broke off"))?;
+fn settled(api: &Api, pending: PendingResult) -> Result<Response<Body>, Problem> {
     match pending.settle(Choice::Limits { is_over: None }) {
         Outcome::Inline(fits) => {
             let text = inline(api, &fits)?;

@@ -57,6 +57,16 @@ impl Door {
     }
 
     fn with(base: &Path, caller: &'static str, rule: Rule) -> Self {
+        Self::within(base, caller, rule, |limits| limits)
+    }
+
+    /// Opens the API with other limits.
+    fn within(
+        base: &Path,
+        caller: &'static str,
+        rule: Rule,
+        change: impl FnOnce(ApiLimits) -> ApiLimits,
+    ) -> Self {
         let clock = Arc::new(StoppedClock::default());
         let store = Arc::new(FileStore::new(base, Lifetime::Durable, clock.clone()));
         let names = store.names().unwrap();
@@ -78,11 +88,13 @@ impl Door {
             extractor: None,
             session: None,
         };
-        let limits = ApiLimits {
+        let limits = change(ApiLimits {
             body_bytes: 1 << 20,
             upload_bytes: Some(4 << 20),
             part_time: Duration::from_millis(200),
-        };
+            upload_time: Duration::from_secs(60),
+            uploads: 8,
+        });
         let api = Arc::new(Api::new(tools, names, limits, 2));
         let router = Router::new().nest_service("/v1", api.router());
         Self { router, caller }
@@ -378,6 +390,100 @@ async fn a_body_that_breaks_off_leaves_nothing() {
         door.get("/v1/artifacts").await.json()["artifacts"],
         json!([])
     );
+}
+
+/// A body that gets a part every 50 ms and does not end.
+fn endless() -> Body {
+    Body::from_stream(futures_util::stream::unfold((), |()| async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        Some((Ok::<_, std::io::Error>("a line\n"), ()))
+    }))
+}
+
+#[tokio::test]
+async fn a_body_that_takes_too_long_is_refused() {
+    let base = tempfile::tempdir().unwrap();
+    let door = Door::within(base.path(), "ann", Rule::default(), |limits| ApiLimits {
+        part_time: Duration::from_secs(30),
+        upload_time: Duration::from_millis(300),
+        ..limits
+    });
+    let raw = door.post("/v1/offload?tool=cat", "text/plain", endless());
+    let json = door.post("/v1/offload", "application/json", endless());
+    let (raw, json) = tokio::join!(raw, json);
+    let base = tempfile::tempdir().unwrap();
+    let door = Door::at(base.path(), "ann");
+    let silent = Body::from_stream(futures_util::stream::pending::<std::io::Result<String>>());
+    let silent = door
+        .post("/v1/offload?tool=cat", "text/plain", silent)
+        .await;
+    let all = [
+        ("raw".to_owned(), raw),
+        ("JSON".to_owned(), json),
+        ("silent".to_owned(), silent),
+    ];
+    assert_snapshot!(told(&all), @r#"
+    raw
+      408 upload_late, caller: the whole body did not come within 0.3 s | `upload_seconds` in [serve] sets the limit
+    JSON
+      408 upload_late, caller: the whole body did not come within 0.3 s | `upload_seconds` in [serve] sets the limit
+    silent
+      408 body_late, caller: the next part of the body did not come within 0.2 s | `read_seconds` in [http] sets the limit
+    "#);
+}
+
+#[tokio::test]
+async fn results_wait_for_those_that_are_being_received() {
+    let base = tempfile::tempdir().unwrap();
+    let slow = |upload_time| {
+        move |limits: ApiLimits| ApiLimits {
+            part_time: Duration::from_secs(30),
+            upload_time,
+            uploads: 1,
+            ..limits
+        }
+    };
+    let within = |time| Door::within(base.path(), "ann", Rule::default(), slow(time));
+    let stored = |door: Door, body: Body| async move {
+        let path = "/v1/offload?tool=cat";
+        door.post(path, "text/plain", body).await
+    };
+    // The second one waits until the first one is late.
+    let router = within(Duration::from_secs(2)).router;
+    let door = || Door {
+        router: router.clone(),
+        caller: "ann",
+    };
+    let (first, second) = tokio::join!(stored(door(), endless()), async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        stored(door(), Body::from(log(600))).await
+    });
+    assert_eq!(first.status, StatusCode::REQUEST_TIMEOUT);
+    assert_eq!(second.status, StatusCode::CREATED, "{}", second.text());
+    // It does not wait forever. The other requests do not wait.
+    let router = within(Duration::from_millis(400)).router;
+    let door = || Door {
+        router: router.clone(),
+        caller: "ann",
+    };
+    let (_, second, list) = tokio::join!(
+        stored(door(), endless()),
+        async {
+            // The two wait for the same time, so the first one must be sent again.
+            tokio::join!(
+                stored(door(), endless()),
+                stored(door(), Body::from(log(600)))
+            )
+            .1
+        },
+        async { door().get("/v1/artifacts").await }
+    );
+    assert_eq!(list.status, StatusCode::OK);
+    assert_eq!(second.header("retry-after"), "1");
+    assert_snapshot!(told(&[("third".to_owned(), second)]), @r#"
+    third
+      503 busy, caller: at most 1 results are received at the same time, and none ended within 0.4 s | send the result again later
+    "#);
 }
 
 #[tokio::test]

@@ -8,10 +8,11 @@ use spillgate_artifact::{
     ByteSource, Interrupt, Interruptible, Layout, Manifest, RawForm, ReadRange, TextPart, ViewFacts,
 };
 use spillgate_redact::{Findings, RedactedSource, Redactor};
-use spillgate_store::Stored;
+use spillgate_store::{Derived, Stored};
 use spillgate_text::{Indexer, JsonText, Scan, Transcoded, View, raw_range};
 
 use crate::LookupError;
+use crate::derived::{Derivation, Marked, Searched};
 use crate::stored_index::StoredIndex;
 
 /// Bytes read at a time while the lines of a redacted view are counted.
@@ -31,6 +32,10 @@ pub struct Artifact {
     /// secrets are shown.
     redactor: Option<Arc<Redactor>>,
     file: Option<PathBuf>,
+    /// The place for what is computed from the artifact; `None` for a text inside another.
+    derived: Option<Arc<dyn Derived>>,
+    /// The secrets found now in an artifact that nobody had searched.
+    newly_found: Option<Arc<Findings>>,
     /// Ends reads.
     interrupt: Option<Interrupt>,
 }
@@ -58,6 +63,8 @@ impl Artifact {
             redactor: None,
             raw: stored.raw,
             file: stored.file,
+            derived: stored.derived,
+            newly_found: None,
             manifest: stored.manifest,
             interrupt: None,
         })
@@ -80,8 +87,9 @@ impl Artifact {
     }
 
     /// Returns the artifact with marks in place of the secrets in its view, so that no look-up can
-    /// show, match or count them. Uses what the scan found when the artifact was stored if it used
-    /// the same rules; otherwise scans the view now.
+    /// show, match or count them. Uses what the scan found when the artifact was stored, or what an
+    /// earlier look-up found, if it used the same rules; otherwise scans the view now and keeps what
+    /// it finds for the next look-up.
     ///
     /// # Errors
     ///
@@ -94,24 +102,74 @@ impl Artifact {
         let recorded = self.manifest.facts.secrets.as_ref();
         let is_current = recorded.is_some_and(|secrets| secrets.rules == redactor.rules_id());
         let is_clean = recorded.is_some_and(|secrets| secrets.found.is_empty());
-        let findings = match self.secrets.take() {
-            None if is_current && is_clean => return Ok(self),
+        let stored = self.secrets.take().filter(|_| is_current);
+        if stored.is_none() && is_current && is_clean {
+            return Ok(self);
+        }
+        let mut derived = self.derivation(redactor.rules().fingerprint());
+        let findings = if let Some(findings) = stored {
+            findings
+        } else {
+            let searched = self.searched(&mut derived, redactor)?;
             // Without findings, the secrets are in parts of the text that the view leaves out.
-            Some(findings) if is_current => findings,
-            _ => {
-                let findings = redactor.find(self.view.source())?;
-                if findings.is_empty() && !self.leaves_out_secrets(redactor)? {
-                    return Ok(self);
-                }
-                Arc::new(findings)
+            if searched.findings.is_empty() && !searched.beside {
+                return Ok(self);
             }
+            searched.findings
         };
         if findings.is_too_many() {
             let handle = self.manifest.handle;
             return Err(LookupError::TooManySecrets { handle });
         }
         let text = redactor.source(Arc::clone(self.view.shared()), findings)?;
-        Ok(self.with_text_of(Arc::new(text))?)
+        Ok(self.with_text_of(Arc::new(text), derived)?)
+    }
+
+    /// Returns what earlier look-ups by the same rules computed from the view.
+    fn derivation(&self, rules: u64) -> Derivation {
+        let bytes = self.view.bytes();
+        let kept = self.derived.as_ref().and_then(|derived| derived.read());
+        let kept = kept.and_then(|kept| Derivation::from_bytes(&kept));
+        let kept = kept.filter(|kept| kept.rules == rules && kept.bytes == bytes);
+        kept.unwrap_or(Derivation {
+            rules,
+            bytes,
+            searched: None,
+            marked: None,
+        })
+    }
+
+    /// Keeps what was computed. If the store takes nothing, the next look-up computes it again.
+    fn keep(&self, derived: &Derivation) {
+        if let Some(place) = &self.derived {
+            drop(place.keep(&derived.to_bytes()));
+        }
+    }
+
+    /// Returns the secrets that an earlier look-up found in the view, or finds them.
+    fn searched(
+        &mut self,
+        derived: &mut Derivation,
+        redactor: &Redactor,
+    ) -> Result<Searched, LookupError> {
+        if let Some(searched) = &derived.searched {
+            return Ok(searched.clone());
+        }
+        let findings = Arc::new(redactor.find(self.view.source())?);
+        let beside = findings.is_empty() && self.leaves_out_secrets(redactor)?;
+        if self.manifest.facts.secrets.is_none() {
+            self.newly_found = Some(Arc::clone(&findings));
+        }
+        let searched = Searched { findings, beside };
+        derived.searched = Some(searched.clone());
+        self.keep(derived);
+        Ok(searched)
+    }
+
+    /// Returns the secrets in an artifact that nobody had searched before this look-up.
+    #[must_use]
+    pub fn newly_found(&self) -> Option<&Findings> {
+        self.newly_found.as_deref()
     }
 
     /// Returns whether secrets are in parts of the text that the view leaves out, such as overwritten
@@ -124,23 +182,27 @@ impl Artifact {
         Ok(!redactor.find(&*self.text()?)?.is_empty())
     }
 
-    /// Returns the artifact with the view `text`. The lines of the view are counted again, because
-    /// a long line may break elsewhere with marks in it.
-    fn with_text_of(mut self, text: Arc<RedactedSource>) -> io::Result<Self> {
-        let (mut indexer, mut scan) = (Indexer::made(self.view.layout()), Scan::default());
-        let (mut reader, mut block) = (ReadRange::whole(&*text), vec![0; BLOCK]);
-        loop {
-            match reader.read(&mut block)? {
-                0 => break,
-                n => {
-                    indexer.feed(&block[..n]);
-                    scan.feed(&block[..n]);
-                }
-            }
-        }
-        let (lines, scanned) = (indexer.finish(), scan.finish());
+    /// Returns the artifact with the view `text`. Its lines are counted again for these marks, unless an
+    /// earlier look-up did, because a long line may break elsewhere with marks in it.
+    fn with_text_of(
+        mut self,
+        text: Arc<RedactedSource>,
+        mut derived: Derivation,
+    ) -> io::Result<Self> {
+        let marks = text.marks_id();
+        let known = derived.marked.take();
+        let known = known.filter(|it| it.marks == marks && it.lines.bytes == text.len());
+        let marked = if let Some(known) = known {
+            known
+        } else {
+            let marked = marked(&text, marks, self.view.layout())?;
+            derived.marked = Some(marked.clone());
+            self.keep(&derived);
+            marked
+        };
+        let lines = marked.lines;
         let stats = &mut self.manifest.facts.stats;
-        (stats.lines, stats.chars) = (scanned.lines(), scanned.chars);
+        (stats.lines, stats.chars) = (marked.text_lines, marked.chars);
         let facts = &mut self.manifest.facts.view;
         let original_facts = facts.clone();
         facts.prelude = text.to_redacted_end(facts.prelude);
@@ -196,6 +258,8 @@ impl Artifact {
             redacted: None,
             redactor: None,
             file: None,
+            derived: None,
+            newly_found: None,
             interrupt: self.interrupt.clone(),
         }
     }
@@ -312,6 +376,28 @@ impl Artifact {
     }
 }
 
+/// Counts the lines of a text with marks.
+fn marked(text: &RedactedSource, marks: u64, layout: Layout) -> io::Result<Marked> {
+    let (mut indexer, mut scan) = (Indexer::made(layout), Scan::default());
+    let (mut reader, mut block) = (ReadRange::whole(text), vec![0; BLOCK]);
+    loop {
+        match reader.read(&mut block)? {
+            0 => break,
+            n => {
+                indexer.feed(&block[..n]);
+                scan.feed(&block[..n]);
+            }
+        }
+    }
+    let (lines, scanned) = (indexer.finish(), scan.finish());
+    Ok(Marked {
+        marks,
+        chars: scanned.chars,
+        text_lines: scanned.lines(),
+        lines,
+    })
+}
+
 /// Returns the range of `text` that a line of `view` was made from. `text` was decoded from the raw
 /// bytes.
 fn range_in(
@@ -344,9 +430,11 @@ fn same_bytes(one: &dyn ByteSource, other: &dyn ByteSource) -> io::Result<bool> 
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::sync::Mutex;
+
     use spillgate_artifact::HandleForm;
     use spillgate_store::conformance::facts_of;
-    use spillgate_store::{ArtifactStore, MemoryStore, Part};
+    use spillgate_store::{ArtifactStore, MemoryStore, Part, StoreError};
     use spillgate_text::Indexer;
 
     use super::*;
@@ -420,5 +508,49 @@ pub(crate) mod tests {
         assert_eq!(shown(1), r"a\n");
         assert_eq!(shown(2), r"b\u00e9\n");
         assert_eq!(shown(4), "c");
+    }
+
+    /// Counts how often something is kept.
+    #[derive(Debug, Default)]
+    struct Counted(Mutex<(Option<Vec<u8>>, usize)>);
+
+    impl Derived for Counted {
+        fn read(&self) -> Option<Vec<u8>> {
+            self.0.lock().unwrap().0.clone()
+        }
+
+        fn keep(&self, bytes: &[u8]) -> Result<(), StoreError> {
+            let mut kept = self.0.lock().unwrap();
+            *kept = (Some(bytes.to_vec()), kept.1 + 1);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_a_look_up_computed_serves_the_next_one() {
+        let text = format!("{}key AKIAQ3EGXZ7LKTPNWB5M\n", "a line\n".repeat(90));
+        let derived: Arc<Counted> = Arc::default();
+        let open = |redactor: &Arc<Redactor>| {
+            let mut artifact = artifact(&text);
+            artifact.derived = Some(Arc::clone(&derived) as _);
+            artifact.redacted(redactor).unwrap()
+        };
+        let redactor = || Arc::new(Redactor::new(spillgate_redact::Rules::builtin()));
+        let other = redactor();
+        // In this session, another key has the first mark.
+        drop(other.text("AKIAQ3EGXZ7LKTPNWB5N"));
+        let mut shown = Vec::new();
+        for (redactor, keeps) in [(redactor(), 2), (redactor(), 2), (other, 3)] {
+            let is_first = derived.read().is_none();
+            let opened = open(&redactor);
+            assert_eq!(opened.newly_found().is_some(), is_first);
+            assert_eq!(derived.0.lock().unwrap().1, keeps);
+            let line = opened.view().lines_from(91).unwrap().next_line().unwrap();
+            let text = opened.view().source().bytes(0, u64::MAX).unwrap();
+            assert_eq!(opened.view().index().bytes, text.len() as u64);
+            shown.push((line, opened.manifest().facts.stats.chars));
+        }
+        assert_eq!(shown[0], shown[1]);
+        assert_eq!(shown[0].1 + 2, shown[2].1);
     }
 }

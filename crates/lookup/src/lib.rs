@@ -8,6 +8,7 @@
 
 mod artifact;
 mod changes;
+mod derived;
 mod error;
 mod fit;
 mod grep;
@@ -22,7 +23,7 @@ pub use error::LookupError;
 pub use fit::fitting;
 pub use grep::{
     Case, Context, CostlyBoundary, GrepPage, GrepQuery, Match, PATTERN_BYTES, PATTERN_CHARS,
-    Pattern, Seeker, Syntax, grep, grep_view,
+    PageLine, Pattern, Seeker, Syntax, grep, grep_view,
 };
 pub use read::{Page, ReadQuery, Span, read};
 pub use slice::{Slice, slice};

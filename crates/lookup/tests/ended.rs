@@ -65,6 +65,7 @@ fn stored(text: &[u8], source: &Arc<Watched>) -> Stored {
         manifest,
         raw: Arc::clone(source) as _,
         view: Arc::clone(source) as _,
+        derived: None,
         index: index.to_bytes(),
     }
 }

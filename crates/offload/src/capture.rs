@@ -136,8 +136,9 @@ pub(crate) fn capture_stream(
     let mut start = Vec::with_capacity(8 << 10);
     reader.take(SPOOL_AT as u64).read_to_end(&mut start)?;
     if start.len() < SPOOL_AT {
-        let sha256 = sha256(&start);
-        return Ok(in_memory(origin, start, sha256.into()));
+        let start = Bytes::from(start);
+        let sha256 = Hash::of(&start);
+        return Ok(in_memory(origin, start, sha256));
     }
     let mut spool = Spool::begin(store, &start);
     let mut bytes = start.len() as u64;
@@ -178,7 +179,7 @@ fn fill(reader: &mut dyn Read, block: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-fn in_memory(origin: Origin, bytes: Vec<u8>, sha256: Hash) -> Captured {
+fn in_memory(origin: Origin, bytes: Bytes, sha256: Hash) -> Captured {
     let head = bytes[..bytes.len().min(SAMPLE_BYTES)].to_vec();
     let kind = classify(Sample {
         head: &head,
@@ -200,7 +201,7 @@ fn in_memory(origin: Origin, bytes: Vec<u8>, sha256: Hash) -> Captured {
         kind,
         sha256,
         raw_bytes: bytes.len() as u64,
-        raw: Raw::Memory(bytes.into()),
+        raw: Raw::Memory(bytes),
     }
 }
 
@@ -356,7 +357,7 @@ pub(crate) fn capture_json(
 }
 
 fn of_memory(origin: Origin, raw: Hashed, parts: Vec<TextPart>) -> Captured {
-    let of_text = in_memory(origin, decoded(&raw.bytes, &parts), raw.sha256);
+    let of_text = in_memory(origin, decoded(&raw.bytes, &parts).into(), raw.sha256);
     let text = match of_text.raw {
         Raw::Memory(bytes) => Some(Text::Memory(bytes)),
         _ => None,
@@ -574,15 +575,17 @@ fn stretch(raw: &[u8], from: u64, part: TextPart) -> Vec<u8> {
 /// Size, in bytes, from which on hashing takes longer than starting a thread.
 const MANY_BYTES: usize = 128 << 10;
 
-/// A SHA-256 in hex, possibly still being computed.
+/// A SHA-256 in hex, possibly not computed yet.
 #[derive(Clone)]
 pub(crate) struct Hash(Arc<LazyLock<String, Box<dyn FnOnce() -> String + Send>>>);
 
 impl Hash {
-    /// Hashes bytes in memory; many bytes are hashed on a separate thread.
+    /// Hashes bytes in memory: few when the hash is asked for, because a result that fits needs
+    /// none, and many at once on a separate thread.
     pub(crate) fn of(bytes: &Bytes) -> Self {
         if bytes.len() < MANY_BYTES {
-            return sha256(bytes).into();
+            let bytes = bytes.clone();
+            return Self(Arc::new(LazyLock::new(Box::new(move || sha256(&bytes)))));
         }
         let hashed = bytes.clone();
         let thread = thread::Builder::new().spawn(move || sha256(&hashed));

@@ -125,6 +125,9 @@ pub enum Exit {
     Retrieved,
     /// The answer of an extraction from a stored artifact.
     Extracted,
+    /// A stored artifact in which the first look-up found secrets, because it was not searched when
+    /// it was stored.
+    Searched,
     /// Results that passed through, added up.
     Inline,
     /// An oversized result, or its `structuredContent`, that passed whole because the caller is a

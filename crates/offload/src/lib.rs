@@ -51,6 +51,7 @@ mod rejection;
 mod result_mode;
 mod retrieve;
 mod sanitize;
+mod seen;
 mod stored_secrets;
 mod verify;
 

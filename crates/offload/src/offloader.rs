@@ -16,6 +16,7 @@ use crate::limits::Limits;
 use crate::pending::is_over;
 use crate::policy::Policy;
 use crate::present::{Audience, Presentation, Presenter};
+use crate::seen::SEARCHED_WHOLE;
 
 /// Bytes of a text scanned at a time.
 const BLOCK: u64 = 256 << 10;
@@ -36,6 +37,8 @@ pub struct Offloader {
     path: Option<Arc<str>>,
     /// Whether lookups show secrets.
     reveals: bool,
+    /// The most bytes of a text that is searched for secrets as a whole before it is stored.
+    pub(crate) searched_whole: u64,
 }
 
 impl Offloader {
@@ -64,6 +67,18 @@ impl Offloader {
             lookup_timeout: LOOKUP_TIMEOUT,
             path: None,
             reveals: false,
+            searched_whole: SEARCHED_WHOLE,
+        }
+    }
+
+    /// Returns a copy that searches only texts of up to `bytes` bytes for secrets as a whole, for
+    /// tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn searching_whole(self, bytes: u64) -> Self {
+        Self {
+            searched_whole: bytes,
+            ..self
         }
     }
 

@@ -28,6 +28,7 @@ use crate::pending::{Decision, Fits, Measured, PendingResult, measure};
 use crate::present::{Presentation, TwoEnds, not_stored};
 use crate::redaction::Scanned;
 use crate::sanitize::{Sanitized, ViewText, sanitize, unreadable};
+use crate::seen::Seen;
 use crate::stored_secrets::{StoredSecrets, Unstored, found, refused};
 
 /// The outcome for a result.
@@ -254,7 +255,7 @@ impl PendingResult {
     fn offload(self, reason: Reason) -> Outcome {
         let Self {
             offloader,
-            measured,
+            mut measured,
             limits,
             json_bytes,
             history,
@@ -264,42 +265,40 @@ impl PendingResult {
         let captured = &measured.sanitized.captured;
         let ends = TwoEnds::of(captured);
         let (origin, sha256) = (captured.origin.clone(), captured.sha256.clone());
-        let outlining = Outlining::of(&measured.sanitized, &limits);
-        // The outline takes longest, so the scan and the store share the other thread. Tokens are
-        // counted during the scan.
-        let is_beside = outlining.is_some();
-        let put = || {
-            let scan = || offloader.scan(&measured.sanitized, &limits);
-            let scanned = match scanned {
-                Some(scanned) => Ok(scanned),
-                None if is_beside => measured.counted_beside(scan),
-                None => scan(),
-            };
-            let mut redacted = Scanned::shown(scanned.as_ref().ok(), &limits);
-            let stats = measured.stats();
-            let scanned = scanned.map_err(|error| Unstored::from(unreadable(&error)));
-            let storable =
-                scanned.and_then(|scanned| offloader.storable(measured, scanned, &limits));
-            if let Ok((_, scanned)) = &storable {
-                redacted = Scanned::shown(Some(scanned), &limits);
-            }
-            let stored = storable
-                .and_then(|(measured, scanned)| offloader.put(measured, scanned, reason, &limits));
-            (stored, stats, redacted)
+        if limits.stored_secrets == StoredSecrets::AsIs {
+            measured.sanitized.begin_sync();
+        }
+        let seen = match scanned {
+            None => Seen::of(&offloader, &measured.sanitized, &limits),
+            Some(_) => None,
         };
-        let ((stored, stats, redacted), outlined) = match outlining {
-            Some(outlining) => outlining.beside(put),
-            None => (put(), None),
+        let (made, seen) = match seen {
+            Some(seen) => offloader.made_of_seen(measured, seen, reason, &limits),
+            None => (offloader.made(measured, scanned, reason, &limits), None),
         };
-        // With secrets, the outline and the ends are made again from the redacted view.
-        let outlined = outlined.filter(|_| redacted.is_none());
-        let ends = redacted.map_or(ends, TwoEnds::of_text);
+        let Made {
+            stored,
+            stats,
+            ends: redacted,
+            mut outlined,
+        } = made;
+        let ends = redacted.unwrap_or(ends);
         let stored = stored.and_then(|receipt| {
             let bounds = (&limits, json_bytes);
             let is_preview = limits.profile.strategy().has_history();
             let earlier = history.as_ref().filter(|_| is_preview);
             let earlier = earlier.and_then(|history| history.earlier(receipt.manifest()));
-            let shown = offloader.present(&receipt, &ends, outlined, bounds, earlier)?;
+            let mut present = |ends: &TwoEnds, seen: Option<&Seen>| {
+                let made = (outlined.take(), seen);
+                offloader.present(&receipt, ends, made, bounds, earlier)
+            };
+            let mut shown = present(&ends, seen.as_ref());
+            if seen.is_some_and(|seen| seen.has_secrets()) {
+                let handle = receipt.handle();
+                let ends = offloader.ends_of(handle);
+                shown = present(&ends.map_err(|error| error.of_stored(handle))?, None);
+            }
+            let shown = shown?;
             if let Some(history) = history {
                 history.note(receipt.manifest(), is_preview);
             }
@@ -330,6 +329,78 @@ impl PendingResult {
     }
 }
 
+/// A result that was stored, and what its message is made from.
+struct Made {
+    stored: Result<Receipt, Unstored>,
+    stats: Stats,
+    /// The ends that the message may show, if they are not those of the captured text.
+    ends: Option<TwoEnds>,
+    outlined: Option<Vec<OutlineEntry>>,
+}
+
+impl Offloader {
+    /// Scans and stores a result, and makes its outline meanwhile.
+    fn made(
+        &self,
+        measured: Measured,
+        scanned: Option<Scanned>,
+        reason: Reason,
+        limits: &Limits,
+    ) -> Made {
+        let outlining = Outlining::of(&measured.sanitized, limits);
+        // The outline takes longest, so the scan and the store share the other thread. Tokens are
+        // counted during the scan.
+        let is_beside = outlining.is_some();
+        let put = || {
+            let scan = || self.scan(&measured.sanitized, limits);
+            let scanned = match scanned {
+                Some(scanned) => Ok(scanned),
+                None if is_beside => measured.counted_beside(scan),
+                None => scan(),
+            };
+            let mut redacted = Scanned::shown(scanned.as_ref().ok(), limits);
+            let stats = measured.stats();
+            let scanned = scanned.map_err(|error| Unstored::from(unreadable(&error)));
+            let storable = scanned.and_then(|scanned| self.storable(measured, scanned, limits));
+            if let Ok((_, scanned)) = &storable {
+                redacted = Scanned::shown(Some(scanned), limits);
+            }
+            let stored = storable
+                .and_then(|(measured, scanned)| self.put(measured, scanned, reason, limits));
+            (stored, stats, redacted)
+        };
+        let ((stored, stats, redacted), outlined) = match outlining {
+            Some(outlining) => outlining.beside(put),
+            None => (put(), None),
+        };
+        // With secrets, the outline and the ends are made again from the redacted view.
+        Made {
+            stored,
+            stats,
+            outlined: outlined.filter(|_| redacted.is_none()),
+            ends: redacted.map(TwoEnds::of_text),
+        }
+    }
+
+    /// Stores a result whose outline is made and that is not searched as a whole.
+    fn made_of_seen(
+        &self,
+        measured: Measured,
+        mut seen: Seen,
+        reason: Reason,
+        limits: &Limits,
+    ) -> (Made, Option<Seen>) {
+        let stats = measured.stats();
+        let made = Made {
+            stored: self.put(measured, seen.scanned(self), reason, limits),
+            stats,
+            ends: Some(seen.ends()),
+            outlined: seen.outlined.take(),
+        };
+        (made, Some(seen))
+    }
+}
+
 /// Minimum size, in bytes, for a second thread. Outlining a smaller result takes less time than
 /// starting a thread.
 const WORTH_A_THREAD: u64 = 64 << 10;
@@ -337,7 +408,7 @@ const WORTH_A_THREAD: u64 = 64 << 10;
 /// The pending outline of a captured result. It is made while the result is stored: for a megabyte,
 /// counting tokens, writing to disk and outlining each take about the same time, and the outline does
 /// not depend on the other steps.
-struct Outlining {
+pub(crate) struct Outlining {
     view: View,
     /// The raw bytes, if they are not text.
     binary: Option<Arc<dyn ByteSource>>,
@@ -349,7 +420,7 @@ struct Outlining {
 impl Outlining {
     /// Prepares the outline; `None` if the message does not show one, if the result is too small,
     /// or if the text is lost.
-    fn of(sanitized: &Sanitized, limits: &Limits) -> Option<Self> {
+    pub(crate) fn of(sanitized: &Sanitized, limits: &Limits) -> Option<Self> {
         let scan = &sanitized.captured.scan;
         let is_shown = limits.profile.strategy().shows_outline(limits);
         if !is_shown || scan.bytes < WORTH_A_THREAD {
@@ -369,15 +440,29 @@ impl Outlining {
         })
     }
 
+    /// Returns the same with another source of the same text.
+    pub(crate) fn in_source(self, source: Arc<dyn ByteSource>) -> Self {
+        Self {
+            view: self.view.in_source(source),
+            ..self
+        }
+    }
+
+    /// Makes the outline; `None` if it could not be made.
+    pub(crate) fn outlined(&self) -> Option<Vec<OutlineEntry>> {
+        let made = match &self.binary {
+            Some(raw) => outline_of_binary(&**raw),
+            None => outline(&self.view, &self.facts, self.kind, self.lines),
+        };
+        made.ok()
+    }
+
     /// Runs `store` on its own thread and makes the outline meanwhile. The outline is `None` if it
     /// could not be made; the caller then retries on the stored artifact.
     fn beside<T: Send>(self, store: impl FnOnce() -> T + Send) -> (T, Option<Vec<OutlineEntry>>) {
         thread::scope(|scope| {
             let storing = scope.spawn(store);
-            let outlined = match &self.binary {
-                Some(raw) => outline_of_binary(&**raw).ok(),
-                None => outline(&self.view, &self.facts, self.kind, self.lines).ok(),
-            };
+            let outlined = self.outlined();
             let stored = storing.join();
             let stored = stored.unwrap_or_else(|panicked| panic::resume_unwind(panicked));
             (stored, outlined)

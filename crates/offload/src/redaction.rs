@@ -17,6 +17,7 @@ use spillgate_redact::{Findings, MOST_FINDINGS, Redactor, WITHHELD};
 use spillgate_text::LineIndex;
 
 use crate::RetrieveError;
+use crate::ledger::{Exit, LedgerEntry};
 use crate::limits::Limits;
 use crate::offloader::Offloader;
 use crate::present::{Ends, TwoEnds};
@@ -174,7 +175,7 @@ impl Offloader {
             let left_out = text.map(|text| self.redactor().find(&*text)).transpose()?;
             found = left_out.as_ref().map(counts).unwrap_or_default();
         }
-        let mut scanned = Scanned::default();
+        let mut scanned = self.without_secrets();
         if !found.is_empty() {
             let findings = Arc::new(findings);
             scanned.secrets = Some(Arc::clone(&findings));
@@ -183,12 +184,22 @@ impl Offloader {
                 false => Arc::new(self.redactor().source(view, findings)?),
             });
         }
-        scanned.facts = Some(Box::new(SecretFacts {
-            rules: self.redactor().rules_id(),
-            found,
-            ..SecretFacts::default()
-        }));
+        if let Some(facts) = &mut scanned.facts {
+            facts.found = found;
+        }
         Ok(scanned)
+    }
+
+    /// Returns the outcome of a scan that found nothing.
+    pub(crate) fn without_secrets(&self) -> Scanned {
+        let facts = SecretFacts {
+            rules: self.redactor().rules_id(),
+            ..SecretFacts::default()
+        };
+        Scanned {
+            facts: Some(Box::new(facts)),
+            ..Scanned::default()
+        }
     }
 
     /// Reads the beginning and the end of a result as its reader may see them.
@@ -232,7 +243,18 @@ impl Offloader {
     /// Fails if the artifact has secrets and such results are blocked.
     pub(crate) fn guarded(&self, artifact: Artifact) -> Result<Artifact, RetrieveError> {
         let limits = self.policy.limits(&artifact.manifest().facts.origin);
-        redacted(artifact, limits.redaction, self.redactor())
+        let artifact = redacted(artifact, limits.redaction, self.redactor())?;
+        if let Some(findings) = artifact.newly_found().filter(|found| !found.is_empty()) {
+            let manifest = artifact.manifest();
+            self.ledger.record(LedgerEntry {
+                server: manifest.facts.origin.server.clone(),
+                tool: manifest.facts.origin.tool.clone(),
+                handle: Some(manifest.handle),
+                secrets: counts(findings),
+                ..LedgerEntry::new(self.clock.now(), Exit::Searched)
+            });
+        }
+        Ok(artifact)
     }
 }
 

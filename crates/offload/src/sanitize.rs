@@ -39,6 +39,12 @@ impl Sanitized {
         !self.captured.scan.is_clean() && self.layout != Layout::Json
     }
 
+    /// Returns whether the raw bytes are the text and the text is shown as it is.
+    pub(crate) fn is_plain(&self) -> bool {
+        let is_shown = !matches!(self.kind, ContentKind::Binary | ContentKind::Json);
+        is_shown && self.captured.form == RawForm::Plain && self.captured.scan.is_clean()
+    }
+
     /// Opens the view for reading; `None` if the text is lost.
     pub(crate) fn view_source(&self) -> io::Result<Option<Arc<dyn ByteSource>>> {
         let part = match (&self.view, &self.captured.raw) {
@@ -50,6 +56,14 @@ impl Sanitized {
             _ => return Ok(None),
         };
         part.map(Some).map_err(io::Error::other)
+    }
+
+    /// Begins to sync what is in a draft, because nothing is added to it any more.
+    pub(crate) fn begin_sync(&mut self) {
+        if let Raw::Spooled(draft) = &mut self.captured.raw {
+            draft.complete(Part::Raw);
+            draft.complete(Part::View);
+        }
     }
 
     /// Returns the figures of the view.

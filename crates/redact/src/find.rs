@@ -13,10 +13,10 @@ use crate::rules::Rules;
 use crate::scan::scan;
 
 /// Bytes of a block.
-const BLOCK: u64 = 1 << 20;
+pub(crate) const BLOCK: u64 = 1 << 20;
 /// Bytes on each side of a block that are read with it. Twice as long as what a secret can need:
 /// an escape has more bytes than what it stands for.
-const MARGIN: u64 = 128 << 10;
+pub(crate) const MARGIN: u64 = 128 << 10;
 /// The fewest blocks of each thread.
 const BLOCKS_PER_THREAD: u64 = 4;
 /// The most threads.
@@ -49,21 +49,12 @@ pub fn find_in_blocks(rules: &Rules, source: &dyn ByteSource, block: u64) -> io:
             if index >= blocks || count.load(Ordering::Relaxed) > 2 * MOST_FINDINGS {
                 return Ok(());
             }
-            source.check().map_err(io::Error::from)?;
-            let start = index * block;
-            let end = length.min(start + block);
-            let first = start.saturating_sub(MARGIN);
-            let window = source.window(first, length.min(end + MARGIN), &mut buffer)?;
-            let within = |at: u64| usize::try_from(at - first).map_err(io::Error::other);
-            let hits = scan(rules, window, within(start)?..within(end)?);
+            let hits = hits_of(rules, source, block, index, &mut buffer)?;
             if hits.is_empty() {
                 continue;
             }
             count.fetch_add(hits.len(), Ordering::Relaxed);
-            all.lock().extend(hits.into_iter().map(|hit| {
-                let at = |at: usize| first + at as u64;
-                (at(hit.range.start), at(hit.range.end), hit.rule)
-            }));
+            all.lock().extend(hits);
         }
     };
     let processors = thread::available_parallelism().map_or(1, NonZero::get) as u64;
@@ -83,6 +74,29 @@ pub fn find_in_blocks(rules: &Rules, source: &dyn ByteSource, block: u64) -> io:
     joined(rules, all.into_inner(), |start, end| {
         source.bytes(start, end)
     })
+}
+
+/// Returns the secrets that begin in a block of `block` bytes: their start, their end and their rule.
+/// They depend on the text and the size of the blocks alone.
+pub(crate) fn hits_of(
+    rules: &Rules,
+    source: &dyn ByteSource,
+    block: u64,
+    index: u64,
+    buffer: &mut Vec<u8>,
+) -> io::Result<Vec<(u64, u64, u16)>> {
+    source.check().map_err(io::Error::from)?;
+    let start = index * block;
+    let end = source.len().min(start + block);
+    let first = start.saturating_sub(MARGIN);
+    let window = source.window(first, source.len().min(end + MARGIN), buffer)?;
+    let within = |at: u64| usize::try_from(at - first).map_err(io::Error::other);
+    let hits = scan(rules, window, within(start)?..within(end)?);
+    let at = |at: usize| first + at as u64;
+    let hits = hits.into_iter();
+    Ok(hits
+        .map(|hit| (at(hit.range.start), at(hit.range.end), hit.rule))
+        .collect())
 }
 
 /// Finds the secrets of a text in memory, for texts so short that the preparations of [`find`] would

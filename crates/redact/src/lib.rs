@@ -17,6 +17,7 @@
 mod address;
 mod assignment;
 mod beginning;
+mod clear;
 mod encoded;
 mod find;
 mod findings;
@@ -31,6 +32,7 @@ mod scan;
 mod value;
 mod view;
 
+pub use clear::{ClearSource, SecretsHere};
 pub use find::find;
 #[doc(hidden)]
 pub use find::find_in_blocks;

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
+use sha2::{Digest, Sha256};
 use spillgate_artifact::{ByteSource, Interrupted};
 
 use crate::findings::{Findings, SecretSpan};
@@ -76,6 +77,18 @@ impl RedactedSource {
             shown,
             marks: texts,
         })
+    }
+
+    /// Returns the identity of the marks: with the same secrets and the same marks, the redacted text
+    /// is the same.
+    #[must_use]
+    pub fn marks_id(&self) -> u64 {
+        let mut id = Sha256::new();
+        for mark in &self.marks {
+            id.update(mark);
+        }
+        let id = id.finalize();
+        id.first_chunk().map_or(0, |id| u64::from_le_bytes(*id))
     }
 
     /// Translates an offset of the redacted text. An offset inside a mark becomes the start of the

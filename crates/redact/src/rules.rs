@@ -50,9 +50,18 @@ pub(crate) const MOST_ID: usize = 48;
 /// The largest compiled pattern, in bytes.
 const MOST_COMPILED: usize = 4 << 20;
 
-/// A compiled set of rules. A clone shares the rules.
+/// A set of rules. A clone shares the rules.
 #[derive(Clone)]
-pub struct Rules(pub(crate) Arc<Compiled>);
+pub struct Rules(Set);
+
+#[derive(Clone)]
+enum Set {
+    /// The rules that come with the program. They are made when they are first needed: a command
+    /// whose result fits needs none.
+    BuiltIn,
+    /// Rules that a user changed.
+    Changed(Arc<Compiled>),
+}
 
 pub(crate) struct Compiled {
     pub(crate) rules: Vec<Rule>,
@@ -207,10 +216,16 @@ impl Rules {
     /// Returns the rules that come with the program.
     #[must_use]
     pub fn builtin() -> Self {
-        static RULES: OnceLock<Rules> = OnceLock::new();
-        RULES
-            .get_or_init(|| Self(Arc::new(Compiled::new(built_in(), &[]))))
-            .clone()
+        Self(Set::BuiltIn)
+    }
+
+    /// Returns the rules, ready for a search.
+    pub(crate) fn compiled(&self) -> &Compiled {
+        static BUILT_IN_SET: OnceLock<Compiled> = OnceLock::new();
+        match &self.0 {
+            Set::BuiltIn => BUILT_IN_SET.get_or_init(|| Compiled::new(built_in(), &[])),
+            Set::Changed(rules) => rules,
+        }
     }
 
     /// Returns the built-in rules without the rules with the ids `disabled`, and with the user's
@@ -242,26 +257,28 @@ impl Rules {
             let taken: Vec<&str> = taken.map(|rule: &Rule| &*rule.id).collect();
             user.push(checked(rule, &taken)?);
         }
-        Ok(Self(Arc::new(Compiled::with_user(rules, user))))
+        Ok(Self(Set::Changed(Arc::new(Compiled::with_user(
+            rules, user,
+        )))))
     }
 
     /// Returns the ids of all rules, the built-in rules first.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
-        self.0.rules.iter().map(|rule| &*rule.id)
+        self.compiled().rules.iter().map(|rule| &*rule.id)
     }
 
     /// Returns a number that differs between different sets of rules. Findings that were stored
     /// with another number are out of date.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
-        self.0.fingerprint
+        self.compiled().fingerprint
     }
 }
 
 impl fmt::Debug for Rules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rules")
-            .field("count", &self.0.rules.len())
+            .field("count", &self.compiled().rules.len())
             .finish()
     }
 }

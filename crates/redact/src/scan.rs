@@ -29,7 +29,7 @@ pub(crate) struct Hit {
 pub(crate) fn scan(rules: &Rules, text: &[u8], core: Range<usize>) -> Vec<Hit> {
     let mut hits = Vec::new();
     Scan {
-        rules: &rules.0,
+        rules: rules.compiled(),
         depth: 0,
     }
     .block(text, core, &mut hits);

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use proptest::prelude::*;
 use spillgate_artifact::ByteSource;
-use spillgate_redact::{Findings, Marks, RedactedSource, Rules, find, find_in_blocks, redact_str};
+use spillgate_redact::{
+    ClearSource, Findings, Marks, RedactedSource, Redactor, Rules, find, find_in_blocks, redact_str,
+};
 
 /// Secrets as they stand in a text, with what stands around them.
 const PLANTED: [(&str, &str, &str); 14] = [
@@ -150,6 +152,30 @@ fn a_secret_at_any_distance_from_a_block_is_found() {
     }
 }
 
+#[test]
+fn a_clear_source_is_searched_only_where_it_is_read() {
+    let filler = "nothing to see here\n".repeat(20_000);
+    let text = format!("{filler}token ghp_q8Zr3LmXv0TbKcYw5NdHs7JfPgEu2Ai94RVo\n{filler}");
+    let at = filler.len() as u64;
+    let source: Arc<dyn ByteSource> = Arc::new(Bytes::from(text));
+    let clear = || ClearSource::in_blocks(Arc::clone(&source), Redactor::builtin(), 64 << 10);
+    let mut buffer = Vec::new();
+    let far = clear();
+    assert!(far.bytes(0, at - (200 << 10)).is_ok());
+    assert!(
+        far.window(at + (200 << 10), source.len(), &mut buffer)
+            .is_ok()
+    );
+    assert!(!far.has_met_secrets() && !far.is_all_clear());
+    for (start, end) in [(0, source.len()), (at + 8, at + 9), (at - 9, at)] {
+        let near = clear();
+        let error = near.bytes(start, end).unwrap_err();
+        assert_eq!(error.to_string(), "the text has secrets here");
+        assert!(near.has_met_secrets());
+        assert!(near.file().is_none());
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
@@ -199,6 +225,40 @@ proptest! {
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_can_be_read_of_a_clear_source_has_no_byte_of_a_secret(
+        parts in prop::collection::vec((0..9_usize, 0..400_usize), 1..60),
+        block in 40..5000_u64,
+        far in 0..3_usize,
+        ranges in prop::collection::vec((0.0..1.0_f64, 0..4000_u64), 30),
+    ) {
+        let (text, _) = text_of(&parts);
+        // Secrets are so far apart that blocks between them can be read.
+        let gap = ". ".repeat(far * 80_000);
+        let text = format!("{text}{gap}{text}{gap}");
+        let source: Arc<dyn ByteSource> = Arc::new(Bytes::from(text.clone()));
+        let redactor = Redactor::builtin();
+        let block = block * (1 + far as u64 * 20);
+        let found = find_in_blocks(redactor.rules(), &*source, block).unwrap();
+        let clear = ClearSource::in_blocks(Arc::clone(&source), Arc::clone(&redactor), block);
+        for (start, length) in ranges {
+            #[allow(clippy::cast_sign_loss, reason = "it is positive")]
+            let start = (start * text.len() as f64) as u64;
+            let end = (start + length).min(text.len() as u64);
+            let hits = found.spans().iter().any(|it| it.start < end && it.end > start);
+            match clear.bytes(start, end) {
+                Ok(read) => {
+                    prop_assert!(!hits || start == end);
+                    prop_assert_eq!(&read, &text.as_bytes()[start as usize..end as usize]);
+                }
+                Err(_) => prop_assert!(!found.is_empty() && clear.has_met_secrets()),
+            }
+        }
+        let whole = clear.bytes(0, u64::MAX);
+        prop_assert_eq!(whole.is_ok(), found.is_empty());
+        prop_assert_eq!(clear.is_all_clear(), found.is_empty());
     }
 
     #[test]

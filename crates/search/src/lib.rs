@@ -144,7 +144,7 @@ pub fn search(
         ContentKind::Json | ContentKind::Ndjson | ContentKind::Csv | ContentKind::Tsv
     );
     let table = match query.allows_table && !(question.is_about_failure && is_log) {
-        true => records::answer(artifact, query.words, query.budget, counter)?,
+        true => records::answer(artifact, &question, query.words, query.budget, counter)?,
         false => None,
     };
     let page = SearchPage {

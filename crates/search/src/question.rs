@@ -97,6 +97,27 @@ pub(crate) struct Question {
     lower: String,
 }
 
+/// Returns the word whose meaning a question asks for, which counts even if it is as common as `am`:
+/// `meaning of am`, `what is am short for`, `what does am mean`.
+fn defined(tokens: &[&str]) -> Option<usize> {
+    let is = |at: usize, words: &[&str]| {
+        let token = tokens.get(at);
+        token.is_some_and(|token| words.iter().any(|word| word.eq_ignore_ascii_case(token)))
+    };
+    let behind = |at: usize| is(at, &["meaning", "expansion", "definition"]) && is(at + 1, &["of"]);
+    let before = |at: usize| {
+        is(at, &["mean"]) || is(at, &["short", "stand", "stands"]) && is(at + 1, &["for"])
+    };
+    let found = (0..tokens.len()).find_map(|at| match (behind(at), before(at)) {
+        (true, _) if is(at + 2, &["the"]) => Some(at + 3),
+        (true, _) => Some(at + 2),
+        (_, true) => at.checked_sub(1),
+        _ => None,
+    })?;
+    let is_name = found < tokens.len() && !is(found, &["it", "this", "that", "these", "does"]);
+    is_name.then_some(found)
+}
+
 impl Question {
     /// Splits a question into terms; `None` if it contains no word.
     pub(crate) fn new(text: &str) -> Option<Self> {
@@ -119,9 +140,10 @@ impl Question {
         };
         let stems = Stems::new();
         // Stop words count only if there are no other words.
+        let defined = defined(&tokens);
         for stops_count in [false, true] {
-            for token in &tokens {
-                parsed.token(token, &stems, stops_count);
+            for (at, token) in tokens.iter().enumerate() {
+                parsed.token(token, &stems, stops_count || defined == Some(at));
             }
             if !parsed.terms.is_empty() {
                 break;
@@ -400,8 +422,11 @@ mod tests {
 
     #[test]
     fn questions_become_terms() {
-        let cases: [(&str, &[&str]); 6] = [
+        let cases: [(&str, &[&str]); 9] = [
             ("Which shards failed?", &["shard", "fail"]),
+            ("meaning of am", &["mean", "am"]),
+            ("What does the am in git am mean?", &["git", "am", "mean"]),
+            ("What does this mean?", &["mean"]),
             ("What is E4217?", &["e4217"]),
             (
                 "the foo_bar-3 job",

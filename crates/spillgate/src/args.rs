@@ -16,7 +16,10 @@ use spillgate_text::Tokenizer;
 use crate::agent_args::Agent;
 use crate::client_args::{Doctor, Hook, Unwrap, Wrap};
 use crate::handle_arg::HandleArg;
+use crate::output::When;
 use crate::server_args::{Auth, Mcp, Serve};
+use crate::store_args::{Export, Ls, Rm};
+use crate::target::TargetArg;
 use crate::tool_output::parse_targets;
 use crate::tools_args::Tools;
 
@@ -27,7 +30,7 @@ use crate::tools_args::Tools;
 /// for byte and replaced by a short message with a handle, the shape of the
 /// content and the calls that read or search it.
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100, after_help = EXIT_CODES, propagate_version = true)]
+#[command(version, max_term_width = 100, after_help = AFTER_HELP, propagate_version = true)]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) common: Common,
@@ -35,8 +38,15 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
-const EXIT_CODES: &str = "\
-Exit codes: 0 success; 1 failure, the message says why; 2 wrong usage; 130 or 143 a signal cancelled an extraction or \
+const AFTER_HELP: &str = "\
+Examples:
+  spillgate run -- make test              the output, or a preview if it is large
+  spillgate grep last 'error' -C 3        look into the output that was stored last
+  spillgate search last why did it fail
+  spillgate ls                            what is stored
+  spillgate wrap claude-code              put a client's MCP servers behind the gateway
+
+Exit codes: 0 success; 1 failure, the message says why; 2 wrong usage; `grep` 1 if no line matches and 2 after an error; `diff` 1 if the texts differ; 130 or 143 a signal cancelled an extraction or \
 an agent; 124 an agent reached its time limit. `run` returns the command's own code, 128 + n if signal n ended the command, and 126 or 127 if \
 it could not be started. `mcp` returns 1 if the server ended by itself.";
 
@@ -59,6 +69,12 @@ pub(crate) struct Common {
     /// `SPILLGATE_SHARED_STORE`]
     #[arg(long, global = true, help_heading = EVERYWHERE)]
     pub(crate) shared_store: bool,
+    /// Colours: auto (on a terminal, unless `NO_COLOR` is set), always or never
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true, hide_possible_values = true, help_heading = EVERYWHERE)]
+    pub(crate) color: When,
+    /// Print long texts on a terminal at once instead of through `PAGER`
+    #[arg(long, global = true, help_heading = EVERYWHERE)]
+    pub(crate) no_pager: bool,
     /// The tokenizer: `o200k_base`, `cl100k_base` or heuristic [env: `SPILLGATE_TOKENIZER`]
     #[arg(long, global = true, value_name = "NAME", hide_possible_values = true, value_parser = tokenizer(), help_heading = EVERYWHERE)]
     pub(crate) tokenizer: Option<Tokenizer>,
@@ -119,19 +135,19 @@ impl LimitArgs {
 pub(crate) enum Command {
     /// Run a command and offload its output if it is too large
     Run(Run),
-    /// Offload standard input if it is too large
+    /// Offload files or standard input if they are too large
     Put(Put),
-    /// Read lines or bytes of a stored output
+    /// Read lines or bytes of a stored output or a file
     Read(Read),
-    /// Find lines that match a regular expression in a stored output
+    /// Find lines that match a regular expression in a stored output or a file
     Grep(Grep),
-    /// Filter a stored output with jq: JSON, lines of JSON, tables, text
+    /// Filter a stored output or a file with jq: JSON, lines of JSON, tables, text
     Query(Query),
-    /// Find the passages of a stored output that answer a question
+    /// Find the passages of a stored output or a file that answer a question
     Search(Search),
     /// Have a model answer a question about a stored output
     Extract(Extract),
-    /// Show the shape of a stored output: keys, columns, templates, headings, definitions
+    /// Show the shape of a stored output or a file: keys, columns, templates, headings, definitions
     Outline(Outline),
     /// Read the next characters of an output that the continuation profile cut
     Continue(Continue),
@@ -145,6 +161,8 @@ pub(crate) enum Command {
     Diff(Diff),
     /// Check that stored outputs are unchanged, byte for byte
     Verify(Verify),
+    /// Write a stored output to a file, and check that it is whole
+    Export(Export),
     /// Remove stored outputs
     Rm(Rm),
     /// Keep a stored output from being expired or evicted
@@ -183,7 +201,7 @@ pub(crate) enum Command {
     Completions(Completions),
     /// Print a shell's function `spill`, which runs a command with a preview of its output
     Init(Init),
-    /// Print the manual page, or write all of them to a directory
+    /// Print a manual page, or write all of them to a directory
     Man(Man),
 }
 
@@ -197,6 +215,9 @@ pub(crate) struct Run {
     /// Keep standard output and standard error apart instead of interleaving them
     #[arg(long)]
     pub(crate) split: bool,
+    /// Do not show the output while the command runs on a terminal, only the result
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
     /// The command and its arguments
     #[arg(
         required = true,
@@ -209,6 +230,8 @@ pub(crate) struct Run {
 
 const PUT_EXAMPLES: &str = "\
 Examples:
+  spillgate put build.log test.log
+          files: each one, or a preview of it
   make 2>&1 | spillgate put --tool make
           the output, or a preview if it is too large
   CALL='{\"path\": \"x.log\"}' spillgate put --json --if-large --lookups --tool read_log --arguments-env CALL < x.log
@@ -219,9 +242,13 @@ Examples:
 pub(crate) struct Put {
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
-    /// The name of the tool that made the output, for messages and rules
-    #[arg(long, value_name = "NAME", default_value = "stdin")]
-    pub(crate) tool: String,
+    /// The files; `-` is standard input [default: -]
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// The name of the tool that made the output, for messages and rules [default: the file's name,
+    /// or stdin]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
     /// Your own id for this output, which `continue` accepts instead of the handle
     #[arg(long = "id", value_name = "ID")]
     pub(crate) call_id: Option<String>,
@@ -242,8 +269,10 @@ pub(crate) struct Put {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Read {
-    /// The output: its handle, the first letters of it, or `last`
-    pub(crate) handle: HandleArg,
+    /// A stored output (its handle, the first letters of it, or `last`) or a file, which is read
+    /// without storing it; `./last` is a file, `-` is standard input
+    #[arg(value_name = "HANDLE|FILE", value_hint = ValueHint::AnyPath)]
+    pub(crate) target: TargetArg,
     /// The path of a string in a JSON document, to read its text: .content, .files[2].patch
     #[arg(long, value_name = "PATH")]
     pub(crate) path: Option<String>,
@@ -268,9 +297,12 @@ pub(crate) struct Read {
 }
 
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of `grep`")]
 pub(crate) struct Grep {
-    /// The output: its handle, the first letters of it, or `last`
-    pub(crate) handle: HandleArg,
+    /// A stored output (its handle, the first letters of it, or `last`) or a file, which is read
+    /// without storing it; `./last` is a file, `-` is standard input
+    #[arg(value_name = "HANDLE|FILE", value_hint = ValueHint::AnyPath)]
+    pub(crate) target: TargetArg,
     /// The path of a string in a JSON document, to search its text: .content, .files[2].patch
     #[arg(long, value_name = "PATH")]
     pub(crate) path: Option<String>,
@@ -278,22 +310,61 @@ pub(crate) struct Grep {
     #[arg(allow_hyphen_values = true)]
     pub(crate) regex: String,
     /// Lines of context before each match
-    #[arg(short = 'B', long, value_name = "N", default_value_t = 0)]
-    pub(crate) before_context: u64,
+    #[arg(short = 'B', long, value_name = "N")]
+    pub(crate) before_context: Option<u64>,
     /// Lines of context after each match
-    #[arg(short = 'A', long, value_name = "N", default_value_t = 0)]
-    pub(crate) after_context: u64,
+    #[arg(short = 'A', long, value_name = "N")]
+    pub(crate) after_context: Option<u64>,
+    /// Lines of context before and after each match
+    #[arg(short = 'C', long, value_name = "N")]
+    pub(crate) context: Option<u64>,
     /// Ignore the case of letters
     #[arg(short, long, overrides_with = "case_sensitive")]
     pub(crate) ignore_case: bool,
     /// Distinguish upper and lower case (the default)
     #[arg(short = 's', long, action = ArgAction::SetTrue)]
     pub(crate) case_sensitive: bool,
+    /// The pattern is a plain text, not a regular expression
+    #[arg(short = 'F', long)]
+    pub(crate) fixed_strings: bool,
+    /// Find the pattern only as whole words
+    #[arg(short = 'w', long)]
+    pub(crate) word_regexp: bool,
+    /// Find the lines that do not match
+    #[arg(short = 'v', long)]
+    pub(crate) invert_match: bool,
+    /// Print only the matching parts of the lines, each on a line
+    #[arg(short, long, conflicts_with = "invert_match")]
+    pub(crate) only_matching: bool,
+    /// Print only the number of matching lines
+    #[arg(short, long, conflicts_with = "files_with_matches")]
+    pub(crate) count: bool,
+    /// Print only the name of the output or file, if a line matches
+    #[arg(short = 'l', long)]
+    pub(crate) files_with_matches: bool,
+    /// Print nothing; the exit code says whether a line matches
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Print the number of each line (the default)
+    #[arg(short = 'n', long, overrides_with = "no_line_number")]
+    pub(crate) line_number: bool,
+    /// Print no line numbers
+    #[arg(short = 'N', long)]
+    pub(crate) no_line_number: bool,
+    /// Accepted for those used to `grep -E`: the syntax is always the extended one
+    #[arg(short = 'E', long, hide = true)]
+    pub(crate) extended_regexp: bool,
     /// Show matches from this line on
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) start: u64,
     /// Maximum number of matches to show; 0 means as many as fit
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(
+        short,
+        long,
+        visible_alias = "max-count",
+        value_name = "N",
+        default_value_t = 50
+    )]
     pub(crate) max_matches: usize,
     /// Maximum tokens of the page [env: `SPILLGATE_PAGE_TOKENS`] [default: 10000]
     #[arg(long, value_name = "N")]
@@ -302,14 +373,15 @@ pub(crate) struct Grep {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Search {
-    /// The output: its handle, the first letters of it, or `last`
-    #[arg(required_unless_present = "all")]
-    pub(crate) handle: Option<HandleArg>,
+    /// A stored output (its handle, the first letters of it, or `last`) or a file, which is read
+    /// without storing it; `./last` is a file, `-` is standard input
+    #[arg(value_name = "HANDLE|FILE", value_hint = ValueHint::AnyPath, required_unless_present = "all")]
+    pub(crate) target: Option<TargetArg>,
     /// A question or some words; if one begins with `-`, write `--` before the words
     #[arg(required_unless_present = "all", value_name = "WORDS")]
     pub(crate) words: Vec<String>,
     /// Search the newest 40 outputs of the store instead of one output, at most 64 MiB of text
-    #[arg(long, value_name = "WORDS", num_args = 1.., conflicts_with_all = ["handle", "words"])]
+    #[arg(long, value_name = "WORDS", num_args = 1.., conflicts_with_all = ["target", "words"])]
     pub(crate) all: Vec<String>,
     /// Maximum tokens of the passages [default: 1000]
     #[arg(long, value_name = "N")]
@@ -369,8 +441,10 @@ fn parse_models(text: &str) -> Result<Models, TargetError> {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Outline {
-    /// The output: its handle, the first letters of it, or `last`
-    pub(crate) handle: HandleArg,
+    /// A stored output (its handle, the first letters of it, or `last`) or a file, which is read
+    /// without storing it; `./last` is a file, `-` is standard input
+    #[arg(value_name = "HANDLE|FILE", value_hint = ValueHint::AnyPath)]
+    pub(crate) target: TargetArg,
     /// Maximum tokens of the outline
     #[arg(long, value_name = "N", default_value_t = spillgate_outline::DEFAULT_TOKENS)]
     pub(crate) max_tokens: u64,
@@ -387,8 +461,10 @@ pub(crate) struct Continue {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Query {
-    /// The output: its handle, the first letters of it, or `last`
-    pub(crate) handle: HandleArg,
+    /// A stored output (its handle, the first letters of it, or `last`) or a file, which is read
+    /// without storing it; `./last` is a file, `-` is standard input
+    #[arg(value_name = "HANDLE|FILE", value_hint = ValueHint::AnyPath)]
+    pub(crate) target: TargetArg,
     /// A jq filter
     #[arg(allow_hyphen_values = true)]
     pub(crate) filter: String,
@@ -416,13 +492,6 @@ pub(crate) struct Cat {
     /// Print the bytes as they were received instead of the readable view
     #[arg(long)]
     pub(crate) raw: bool,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct Ls {
-    /// List only outputs of tools whose name contains this text
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) tool: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -468,13 +537,6 @@ pub(crate) struct Redact {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Verify {
     /// The outputs: handles, the first letters of them, or `last` [default: all]
-    pub(crate) handles: Vec<HandleArg>,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct Rm {
-    /// The outputs: handles, the first letters of them, or `last`
-    #[arg(required = true)]
     pub(crate) handles: Vec<HandleArg>,
 }
 
@@ -548,6 +610,9 @@ pub(crate) enum InitShell {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Man {
+    /// The command whose page is printed [default: the page of the whole program]
+    #[arg(conflicts_with = "dir")]
+    pub(crate) command: Option<String>,
     /// Write the pages of all commands to this directory instead
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,

@@ -1,11 +1,15 @@
 //! The error of a command: its kind, its message, whose fault it is, and a hint.
 
 use spillgate_untrusted::marked;
+use std::borrow::Cow;
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use clap::CommandFactory;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use regex::Regex;
 use serde_json::json;
 use spillgate_clients::{Client, ClientsError};
 use spillgate_gateway::GatewayError;
@@ -16,8 +20,10 @@ use spillgate_store::StoreError;
 use spillgate_transport::ConnectionError;
 
 use crate::args::Args;
+use crate::examples;
 use crate::marks::redacted;
-use crate::output::Output;
+use crate::output::{Output, Paint, When};
+use crate::wiring::quoted;
 
 /// Who is responsible for a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +71,7 @@ impl Failure {
     #[must_use]
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
         Self {
-            hint: hint.into(),
+            hint: harmless(&hint.into()),
             ..self
         }
     }
@@ -89,6 +95,11 @@ impl Failure {
         &self.message
     }
 
+    /// Returns whether what was asked for does not exist.
+    pub(crate) fn is_absent(&self) -> bool {
+        self.kind == "not_found"
+    }
+
     /// Returns the `error` member of `--json` output.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         json!({
@@ -104,19 +115,30 @@ impl Failure {
         if out.json {
             drop(out.object(&json!({"error": self.to_json()})));
         } else {
-            out.note(&format!("error: {}", self.message));
+            out.advice(Paint::Bad, "error:", &self.message);
             if !self.hint.is_empty() {
-                out.note(&format!("hint: {}", self.hint));
+                out.advice(Paint::Strong, "hint:", &self.hint);
             }
         }
         self.code
     }
 }
 
+/// Returns a text without the numbers of the operating system's errors, which say nothing that their
+/// texts do not say.
+pub(crate) fn plain(text: &str) -> Cow<'_, str> {
+    static NUMBER: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r" \(os error \d+\)").expect("invariant: the pattern is ours"));
+    NUMBER.replace_all(text, "")
+}
+
 /// Marks hidden characters in a message and limits its length, because it may quote any text.
 fn harmless(message: &str) -> String {
     const LONGEST: usize = 2000;
-    let mut text: String = marked(&redacted(message)).chars().take(LONGEST).collect();
+    let mut text: String = marked(&redacted(&plain(message)))
+        .chars()
+        .take(LONGEST)
+        .collect();
     if message.chars().nth(LONGEST).is_some() {
         text.push('…');
     }
@@ -130,24 +152,37 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
         error.exit();
     }
     let json = std::env::args_os().any(|argument| argument == "--json");
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand && !json {
+        error.exit();
+    }
     let text = error.render().to_string();
     let text = text.trim_start_matches("error: ");
     // Our hint replaces clap's pointer to the help.
     let text = text.split("\n\nFor more information").next();
     let text = text.unwrap_or_default().trim_end();
+    // Hardly anybody means an option to be a value.
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.retain(|line| !line.starts_with("  tip: to pass "));
+    let text = lines.join("\n").replace("\n\n\n", "\n\n");
+    // An error that quotes the value says all that clap says before it.
+    let text = match text.split_once("': `") {
+        Some((clap, own)) if clap.starts_with("invalid value '") => format!("`{own}"),
+        _ => text,
+    };
+    let text = text.replace("invalid digit found in string", "write a whole number");
     let message = match json {
         true => {
             let first = text.split("\n\n").next().unwrap_or_default();
             first.split_whitespace().collect::<Vec<_>>().join(" ")
         }
-        false => text.to_owned(),
+        false => text,
     };
     // A client takes exit code 2 of a hook as a refusal of the call.
     let is_hook = typed_command().is_some_and(|command| command == "hook");
     let failure = Failure::new("usage", Fault::Caller, message)
         .hint(how_it_is_used(error))
         .code(if is_hook { 1 } else { 2 });
-    ExitCode::from(failure.report(&Output::new(json)))
+    ExitCode::from(failure.report(&Output::new(json, When::default())))
 }
 
 /// Returns the hint for the command that was typed.
@@ -161,18 +196,30 @@ fn how_it_is_used(error: &clap::Error) -> String {
             "`spillgate auth SERVER` logs in; --status and --logout are options of it; {help}"
         );
     }
+    let value = match error.get(ContextKind::InvalidValue) {
+        Some(ContextValue::String(value)) => value.as_str(),
+        _ => "",
+    };
     let is_missing = error.kind() == ErrorKind::MissingRequiredArgument;
-    match is_missing && ["wrap", "unwrap"].contains(&&*command) {
-        true => format!(
-            "CLIENT is one of {}; {help}",
-            Client::ALL.map(Client::name).join(", ")
-        ),
-        false => help,
+    if is_missing && ["wrap", "unwrap"].contains(&&*command) {
+        let clients = Client::ALL.map(Client::name).join(", ");
+        return format!("CLIENT is one of {clients}; {help}");
+    }
+    if ["cat", "extract", "show"].contains(&&*command) && Path::new(value).is_file() {
+        let file = quoted(value);
+        return format!(
+            "`spillgate read {file}` reads a file without storing it, as grep, query, search and outline do; \
+             `spillgate put {file}` stores a large one"
+        );
+    }
+    match examples::first(&command) {
+        Some(example) => format!("for example: {example}\n{help}"),
+        None => help,
     }
 }
 
 /// Returns the command among the raw arguments.
-fn typed_command() -> Option<String> {
+pub(crate) fn typed_command() -> Option<String> {
     let commands = Args::command();
     let mut typed = std::env::args_os().skip(1);
     typed.find_map(|word| {
@@ -220,7 +267,10 @@ impl From<StoreError> for Failure {
                 Fault::Caller,
                 "remove the write permission of others (`chmod go-w DIR`), name another one with --store DIR, or accept it with --shared-store",
             ),
-            _ => (Fault::Us, "look at the path it names"),
+            _ => (
+                Fault::Us,
+                "check that the directory exists and that you may write to it, or name another one with --store DIR",
+            ),
         };
         Self::new(error.kind(), fault, error.to_string()).hint(hint)
     }
@@ -262,7 +312,22 @@ impl From<LookupError> for Failure {
                 "remove the artifact with `spillgate rm` and make it again",
             ),
         };
-        Self::new(error.kind(), fault, error.to_string()).hint(hint)
+        let message = match &error {
+            LookupError::BadPattern { message } => what_is_wrong(message),
+            _ => error.to_string(),
+        };
+        Self::new(error.kind(), fault, message).hint(hint)
+    }
+}
+
+/// Returns the error of a pattern with what is wrong before the picture of where.
+fn what_is_wrong(message: &str) -> String {
+    let picture = message.strip_prefix("regex parse error:\n");
+    let parts = picture.and_then(|picture| picture.split_once("\nerror: "));
+    let begin = "the pattern is not a valid regular expression";
+    match parts {
+        Some((picture, what)) => format!("{begin}: {what}\n{picture}"),
+        None => format!("{begin}: {message}"),
     }
 }
 

@@ -4,7 +4,7 @@
 //! gateway's spans go to an OpenTelemetry collector, if one is configured. Neither logs nor spans
 //! contain the contents of messages.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 
 use tracing::Subscriber;
 use tracing_subscriber::layer::SubscriberExt;
@@ -13,7 +13,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry};
 
 use crate::failure::{Failure, Fault};
-use crate::marks::RedactedStderr;
+use crate::marks::Redacted;
 use crate::traces::{Collector, Exporting};
 
 /// Environment variable with the levels to log, as directives of `tracing`.
@@ -66,16 +66,29 @@ fn written<S>(level: &str, as_json: bool) -> Box<dyn Layer<S> + Send + Sync>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
+    let is_terminal = std::io::stderr().is_terminal();
+    written_to(|| Redacted(std::io::stderr()), level, as_json, is_terminal)
+}
+
+/// Returns the layer that writes the log to what `writer` makes.
+pub(crate) fn written_to<S, W: Write>(
+    writer: impl Fn() -> W + Send + Sync + 'static,
+    level: &str,
+    as_json: bool,
+    is_terminal: bool,
+) -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
     let mut filter = EnvFilter::try_from_env(LEVELS).unwrap_or_else(|_| EnvFilter::new(level));
     for directive in DISCREET {
         let directive = directive.parse().expect("invariant: a directive");
         filter = filter.add_directive(directive);
     }
-    let layer = tracing_subscriber::fmt::layer().with_writer(|| RedactedStderr);
+    let layer = tracing_subscriber::fmt::layer().with_writer(writer);
     if as_json {
         return layer.json().with_filter(filter).boxed();
     }
-    let is_terminal = std::io::stderr().is_terminal();
     layer.with_ansi(is_terminal).with_filter(filter).boxed()
 }
 

@@ -6,7 +6,9 @@ mod args;
 mod client_args;
 mod clients;
 mod cmd;
+mod complete;
 mod config_file;
+mod examples;
 mod failure;
 mod guarded_settings;
 mod handle_arg;
@@ -22,22 +24,26 @@ mod quantities;
 mod server_args;
 mod servers;
 mod settings;
+mod store_args;
 mod store_key;
+mod target;
 mod tool_output;
 mod tools_args;
 mod traces;
 mod wiring;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use clap::Parser;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches, Parser};
 use signal_hook::consts::SIGXFSZ;
 
 use crate::args::{Args, Command};
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{Output, When};
 use crate::wiring::App;
 
 fn main() -> ExitCode {
@@ -49,17 +55,96 @@ fn main() -> ExitCode {
     {
         return ExitCode::from(cmd::query::child(arguments));
     }
+    if first
+        .as_ref()
+        .is_some_and(|first| first == complete::HANDLES)
+    {
+        return list_handles();
+    }
     if first.is_some_and(|first| first == cmd::shell_child::CHILD) {
         return ExitCode::from(cmd::shell_child::child(arguments));
     }
-    let args = match Args::try_parse() {
+    let typed = spread(std::env::args_os().collect());
+    let parse = |command: clap::Command| command.try_get_matches_from(typed.clone());
+    let is_help = |error: &clap::Error| {
+        use ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand};
+        matches!(
+            error.kind(),
+            DisplayHelp | DisplayHelpOnMissingArgumentOrSubcommand
+        )
+    };
+    // Only the help needs the examples, and a hook should not spend time on them.
+    let parsed = parse(Args::command()).or_else(|error| match is_help(&error) {
+        true => parse(examples::command()),
+        false => Err(error),
+    });
+    let parsed = parsed.and_then(|matches| {
+        Args::from_arg_matches(&matches).map_err(|error| error.format(&mut Args::command()))
+    });
+    let args = match parsed {
         Ok(args) => args,
         Err(error) => return failure::usage(&error),
     };
-    let out = Output::new(args.common.json);
+    let mut out = Output::new(args.common.json, args.common.color);
+    if is_for_reading(&args.command) && !args.common.no_pager {
+        out = out.paged();
+    }
     outlive_the_file_size_limit();
-    let code = run(&args, &out).unwrap_or_else(|failure| failure.report(&out));
+    let code = run(&args, &out).unwrap_or_else(|failure| match args.command {
+        Command::Grep(_) => failure.code(cmd::grep::ERROR).report(&out),
+        _ => failure.report(&out),
+    });
+    out.finish();
     ExitCode::from(code)
+}
+
+/// Separates the numbers of `grep -A3` from their options. Since a pattern may begin with `-`, they
+/// would be taken for the pattern.
+fn spread(typed: Vec<OsString>) -> Vec<OsString> {
+    let is_grep = || failure::typed_command().is_some_and(|command| command == "grep");
+    if !typed.iter().any(|word| word == "grep") || !is_grep() {
+        return typed;
+    }
+    let parts = |word: OsString| match word.to_str().map(|word| word.split_at_checked(2)) {
+        Some(Some((option @ ("-A" | "-B" | "-C" | "-m"), number)))
+            if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) =>
+        {
+            vec![option.into(), number.into()]
+        }
+        _ => vec![word],
+    };
+    typed.into_iter().flat_map(parts).collect()
+}
+
+/// Lists the stored outputs for the completion of a shell, which shows no errors.
+fn list_handles() -> ExitCode {
+    let listed = Args::try_parse_from(["spillgate", "ls"])
+        .ok()
+        .and_then(|args| App::for_looking(&args.common).ok())
+        .and_then(|app| complete::handles(&app).ok());
+    let out = Output::new(false, When::Never);
+    match listed.map(|lines| out.raw(lines.as_bytes())) {
+        Some(Ok(())) => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
+}
+
+/// Returns whether a command prints a text that a person reads, and that may be long.
+fn is_for_reading(command: &Command) -> bool {
+    match command {
+        Command::Cat(cat) => !cat.raw,
+        Command::Read(_)
+        | Command::Grep(_)
+        | Command::Query(_)
+        | Command::Search(_)
+        | Command::Outline(_)
+        | Command::Ls(_)
+        | Command::Show(_)
+        | Command::Diff(_)
+        | Command::Stats
+        | Command::Config(_) => true,
+        _ => false,
+    }
 }
 
 /// Makes a write beyond the user's file size limit fail in the same way as on a full disk. Without
@@ -89,6 +174,7 @@ fn run(args: &Args, out: &Output) -> Result<u8, Failure> {
         Command::Ls(ls) => cmd::ls::ls(&looking()?, ls, out),
         Command::Show(show) => cmd::show::show(&looking()?, show, out),
         Command::Diff(diff) => cmd::diff::diff(&looking()?, diff, out),
+        Command::Export(export) => cmd::export::export(&looking()?, export, out),
         Command::Rm(rm) => cmd::rm::rm(&looking()?, rm, out),
         Command::Verify(verify) => cmd::verify::verify(&looking()?, verify, out),
         Command::Pin(pin) => cmd::pin::pin(&looking()?, pin, out),

@@ -24,18 +24,18 @@ pub(crate) fn redacted(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Standard error for the log. The log writes each line in one piece.
+/// A writer for the log, which writes each line in one piece.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct RedactedStderr;
+pub(crate) struct Redacted<W>(pub(crate) W);
 
-impl Write for RedactedStderr {
+impl<W: Write> Write for Redacted<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
-        io::stderr().write_all(redacted(&text).as_bytes())?;
+        self.0.write_all(redacted(&text).as_bytes())?;
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        io::stderr().flush()
+        self.0.flush()
     }
 }

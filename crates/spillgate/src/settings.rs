@@ -1,6 +1,7 @@
 //! All settings of the program, and the objects that are built from them.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -176,6 +177,8 @@ pub(crate) struct Continuation {
 pub(crate) struct ServeSettings {
     /// Maximum size of a result that is sent as raw bytes, such as "1 GiB"; "0" is no limit.
     pub(crate) max_upload: Size,
+    /// Time limit for receiving a result, in seconds.
+    pub(crate) upload_seconds: NonZeroU32,
     /// Whether MCP clients are served at the same address, if there are servers for them.
     pub(crate) mcp: bool,
 }
@@ -184,6 +187,7 @@ impl Default for ServeSettings {
     fn default() -> Self {
         Self {
             max_upload: Size::of("1 GiB"),
+            upload_seconds: const { NonZeroU32::new(600).unwrap() },
             mcp: true,
         }
     }

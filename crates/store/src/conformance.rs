@@ -22,6 +22,7 @@ pub fn run(make: &dyn Fn() -> Box<dyn ArtifactStore>) {
         gives_the_form_of_handle_that_is_asked_for,
         keeps_the_view_beside_the_raw_bytes,
         makes_a_view_anew,
+        keeps_what_is_derived,
         forgets_a_dropped_draft,
         tells_why_an_artifact_is_absent,
         lists_oldest_first,
@@ -143,6 +144,22 @@ fn makes_a_view_anew(store: &dyn ArtifactStore) {
         .expect("a commit");
     let stored = store.open(receipt.handle()).expect("stored");
     assert_eq!(stored.view.bytes(0, 99).expect("read"), b"raw");
+}
+
+fn keeps_what_is_derived(store: &dyn ArtifactStore) {
+    let handle = put(store, b"raw", 0).handle();
+    let open = || {
+        store
+            .open(handle)
+            .expect("it is stored")
+            .derived
+            .expect("a place")
+    };
+    assert_eq!(open().read(), None);
+    for bytes in [&b"one"[..], b"", b"another"] {
+        open().keep(bytes).expect("there is room");
+        assert_eq!(open().read().as_deref(), Some(bytes));
+    }
 }
 
 fn forgets_a_dropped_draft(store: &dyn ArtifactStore) {

@@ -7,6 +7,7 @@
 //!     <word>.raw               0600   the raw bytes, if they differ from the view
 //!     <word>.lines             0600   the view's line index; its creation reserves the handle
 //!     <word>.json              0600   the manifest, renamed into place last
+//!     <word>.derived           0600   what a look-up computed from the artifact ([`crate::Derived`])
 //!     <word>.gone              0600   the tombstone of a removed artifact
 //!   session-<uuid>/            0700   one run of a program that stores artifacts
 //!     .draft-<uuid>*           0600   a draft, locked by its writer
@@ -15,7 +16,7 @@
 //!   names/                     0700   names that follow from contents ([`crate::names`])
 //! ```
 //!
-//! The view, the raw bytes and the line index of an encrypted artifact are encrypted files
+//! The view, the raw bytes, the line index and what is derived of an encrypted artifact are encrypted files
 //! ([`crate::sealed`]), and no link leads to its text.
 //!
 //! The store builds paths only from parsed handles and follows no symbolic link, so no handle leads
@@ -31,6 +32,7 @@ use parking_lot::Mutex;
 use spillgate_artifact::{ByteSource, Clock, Handle, Manifest, SessionId, Timestamp, Word};
 
 use crate::alias;
+use crate::derived::DerivedFile;
 use crate::disk::{Disk, Later, SyncWhen, Synced};
 use crate::draft::FileDraft;
 use crate::key::{ArtifactKey, Sealed};
@@ -355,12 +357,14 @@ impl ArtifactStore for FileStore {
         let touched = open_existing(&paths.manifest)
             .and_then(|file| file.set_modified(self.clock.now().system_time()));
         drop(touched);
+        let room = self.room.clone();
         Ok(Stored {
             file: self.named_file(&manifest),
             manifest,
             raw,
             view,
             index,
+            derived: Some(Arc::new(DerivedFile { paths, key, room })),
         })
     }
 
@@ -412,7 +416,7 @@ impl ArtifactStore for FileStore {
             alias::unlink(directory, &paths, &manifest.facts);
         }
         let mut unlinked = Ok(());
-        for part in [&paths.view, &paths.raw, &paths.lines] {
+        for part in [&paths.view, &paths.raw, &paths.lines, &paths.derived] {
             match fs::remove_file(part) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     unlinked = Err(StoreError::io(part, error));
@@ -467,6 +471,7 @@ pub(crate) struct Paths {
     pub(crate) raw: PathBuf,
     pub(crate) lines: PathBuf,
     pub(crate) manifest: PathBuf,
+    pub(crate) derived: PathBuf,
     pub(crate) gone: PathBuf,
 }
 
@@ -479,6 +484,7 @@ impl Paths {
             raw: named(".raw"),
             lines: named(".lines"),
             manifest: named(".json"),
+            derived: named(".derived"),
             gone: named(".gone"),
         }
     }
@@ -492,6 +498,7 @@ impl Paths {
             &self.lines,
             &self.view,
             &self.raw,
+            &self.derived,
             &self.gone,
         ] {
             drop(fs::remove_file(path));

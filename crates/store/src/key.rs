@@ -99,6 +99,8 @@ pub(crate) enum Sealed {
     Index = 3,
     /// The arguments of the call, in the manifest.
     Arguments = 4,
+    /// What was computed from the artifact.
+    Derived = 5,
 }
 
 /// Encrypts and decrypts the parts of one artifact.

@@ -26,6 +26,7 @@ mod alias;
 mod base;
 mod books;
 pub mod conformance;
+mod derived;
 mod disk;
 mod draft;
 mod error;
@@ -51,6 +52,7 @@ use std::sync::Arc;
 
 use spillgate_artifact::{ByteSource, Facts, Handle, HandleForm, Manifest, Timestamp};
 
+pub use derived::Derived;
 pub use disk::SyncWhen;
 pub use error::{Absent, Locked, StoreError};
 pub use files::{FileSource, FileStore, Lifetime};
@@ -204,6 +206,8 @@ pub struct Stored {
     pub view: Arc<dyn ByteSource>,
     /// The view's line index, as it was passed to the commit.
     pub index: Vec<u8>,
+    /// The place for bytes that are computed from the artifact; `None` if the store has none.
+    pub derived: Option<Arc<dyn Derived>>,
     /// The file through which other programs can open the text. `None` if the manifest names no
     /// file ([`Facts::file_name`]), the store has no files, or the text is encrypted.
     pub file: Option<PathBuf>,

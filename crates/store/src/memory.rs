@@ -8,6 +8,7 @@ use spillgate_artifact::{
     ByteSource, Facts, FileId, Handle, HandleForm, Manifest, SessionId, Timestamp, Word,
 };
 
+use crate::derived::DerivedBytes;
 use crate::tombstone::Tombstone;
 use crate::{Absent, ArtifactStore, Draft, Gone, Listed, Part, Receipt, StoreError, Stored};
 
@@ -165,6 +166,7 @@ impl Draft for MemoryDraft {
             view: self.view.map_or_else(|| Arc::clone(&raw), |v| Arc::new(v)),
             raw,
             index: index.to_vec(),
+            derived: Some(Arc::<DerivedBytes>::default()),
         };
         shelf.stored.insert(handle, stored);
         drop(shelf);

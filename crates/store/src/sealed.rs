@@ -75,7 +75,7 @@ impl SealedWriter {
         })
     }
 
-    pub(crate) fn write(&mut self, mut bytes: &[u8], file: &mut File) -> io::Result<()> {
+    pub(crate) fn write(&mut self, mut bytes: &[u8], file: &mut impl Write) -> io::Result<()> {
         while !bytes.is_empty() {
             if self.chunk.len() == CHUNK {
                 self.flush(false, file)?;
@@ -88,11 +88,11 @@ impl SealedWriter {
     }
 
     /// Writes the last chunk. Nothing may be written afterwards.
-    pub(crate) fn finish(mut self, file: &mut File) -> io::Result<()> {
+    pub(crate) fn finish(mut self, file: &mut impl Write) -> io::Result<()> {
         self.flush(true, file)
     }
 
-    fn flush(&mut self, is_last: bool, file: &mut File) -> io::Result<()> {
+    fn flush(&mut self, is_last: bool, file: &mut impl Write) -> io::Result<()> {
         if self.written == 0 {
             file.write_all(&self.salt)?;
         }
@@ -114,6 +114,15 @@ impl SealedWriter {
             kept: Mutex::default(),
         }
     }
+}
+
+/// Returns the content of an encrypted file that holds `bytes`.
+pub(crate) fn sealed(key: &ArtifactKey, part: Sealed, bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut writer = SealedWriter::new(key, part)?;
+    let mut content = Vec::new();
+    writer.write(bytes, &mut content)?;
+    writer.finish(&mut content)?;
+    Ok(content)
 }
 
 /// Which chunks of a source are in its file.

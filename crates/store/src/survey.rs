@@ -109,9 +109,9 @@ impl Survey {
 }
 
 impl Paths {
-    /// Returns the total bytes of the raw part, the view and the index.
+    /// Returns the total bytes of the raw part, the view, the index and what is derived from them.
     pub(crate) fn bytes(&self) -> u64 {
         let size = |path: &Path| fs::symlink_metadata(path).map_or(0, |found| found.len());
-        size(&self.view) + size(&self.raw) + size(&self.lines)
+        size(&self.view) + size(&self.raw) + size(&self.lines) + size(&self.derived)
     }
 }

@@ -76,6 +76,12 @@ fn json(text: &str, complete: bool) -> Option<ContentKind> {
     if !text.trim_start().starts_with(['{', '[']) {
         return behind_notes(text, complete);
     }
+    // Of a number that the sample cuts off behind its point, the parser says that it is wrong.
+    let is_of_number = |c: char| c.is_ascii_digit() || "+-.eE".contains(c);
+    let text = match complete {
+        true => text,
+        false => text.trim_end_matches(is_of_number),
+    };
     let mut documents = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
     let (mut whole, mut ends) = (0u32, Vec::new());
     let cut_off = loop {
@@ -163,7 +169,9 @@ fn marked(text: &str) -> Option<ContentKind> {
             ContentKind::Xml
         });
     }
-    DIFF.is_match(text).then_some(ContentKind::Diff)
+    // The pattern is compiled only for texts that can match: most results are small and plain.
+    let can_match = text.contains("diff --git ") || text.contains("@@ -");
+    (can_match && DIFF.is_match(text)).then_some(ContentKind::Diff)
 }
 
 /// Detects a log, Markdown or code by the appearance of most lines.
@@ -207,6 +215,9 @@ fn by_lines(text: &str, complete: bool) -> Option<ContentKind> {
 
 /// Detects a table that contains times. Its rows look like log lines, but its header does not.
 fn timed_table(text: &str, complete: bool) -> Option<ContentKind> {
+    if !text.contains([',', '\t']) {
+        return None;
+    }
     let header = text.lines().next()?;
     let is_row = |line: &str| LOG_LINE.is_match(line);
     let rows = text.lines().skip(1).take(3);
@@ -229,6 +240,10 @@ fn is_table(text: &str, delimiter: u8, complete: bool) -> bool {
     /// Maximum words of a column name. In prose with a comma in each line, the "names" have more
     /// words.
     const MOST_WORDS: usize = 4;
+    // Making the reader costs more than this search.
+    if memchr::memchr(delimiter, text.as_bytes()).is_none() {
+        return false;
+    }
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(delimiter)
         .from_reader(text.as_bytes());
@@ -449,6 +464,10 @@ mod tests {
             })
         };
         assert_eq!(cut("{\"items\": [{\"id\": 1}, {\"i"), ContentKind::Json);
+        for number in ["-", "14.", "14.5", "1e", "1e-", "true", "tru"] {
+            let text = format!("[{{\"id\": {number}");
+            assert_eq!(cut(&text), ContentKind::Json, "{text}");
+        }
         assert_eq!(cut("{\"a\":1}\n{\"a\":2}\n{\"a"), ContentKind::Ndjson);
         assert_eq!(cut("a,b\n1,2\n3,\"x"), ContentKind::Csv);
     }

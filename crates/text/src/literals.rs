@@ -30,8 +30,41 @@ pub struct Literals {
 struct Literal {
     number: usize,
     bytes: Box<[u8]>,
+    /// The first bytes of the literal, at most eight, and the bits that they take.
+    first: u64,
+    mask: u64,
     /// Where the hashed bytes begin.
     offset: usize,
+}
+
+impl Literal {
+    fn new(number: usize, bytes: &[u8], offset: usize) -> Self {
+        let mut first = [0; 8];
+        let mut mask = [0; 8];
+        for ((first, mask), byte) in first.iter_mut().zip(&mut mask).zip(bytes) {
+            (*first, *mask) = (*byte, u8::MAX);
+        }
+        Self {
+            number,
+            bytes: bytes.into(),
+            first: u64::from_le_bytes(first),
+            mask: u64::from_le_bytes(mask),
+            offset,
+        }
+    }
+
+    /// Returns whether a text begins with the literal. Most candidates differ in the first bytes, so
+    /// these are compared without a call.
+    #[inline]
+    fn begins(&self, text: &[u8]) -> bool {
+        if let Some(eight) = text.first_chunk() {
+            let differs = (u64::from_le_bytes(*eight) ^ self.first) & self.mask != 0;
+            if differs || self.bytes.len() <= 8 {
+                return !differs;
+            }
+        }
+        text.starts_with(&self.bytes)
+    }
 }
 
 impl Literals {
@@ -63,11 +96,8 @@ impl Literals {
                 }
             }
             set.before = set.before.max(offset);
-            set.buckets[usize::from(*bucket)].push(Literal {
-                number,
-                bytes: bytes.into(),
-                offset,
-            });
+            let literal = Literal::new(number, bytes, offset);
+            set.buckets[usize::from(*bucket)].push(literal);
         }
         set
     }
@@ -128,7 +158,7 @@ impl Literals {
         for literal in &self.buckets[usize::from(bucket)] {
             if let Some(start) = at.checked_sub(literal.offset)
                 && range.contains(&start)
-                && text[start..].starts_with(&literal.bytes)
+                && literal.begins(&text[start..])
             {
                 next = next.max(found(literal.number, start));
             }

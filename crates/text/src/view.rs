@@ -45,8 +45,14 @@ impl View {
     #[must_use]
     pub fn until(&self, interrupt: &Interrupt) -> Self {
         let source = Interruptible::new(Arc::clone(&self.source), interrupt.clone());
+        self.in_source(Arc::new(source))
+    }
+
+    /// Returns the same view with its bytes in another source.
+    #[must_use]
+    pub fn in_source(&self, source: Arc<dyn ByteSource>) -> Self {
         Self {
-            source: Arc::new(source),
+            source,
             index: Arc::clone(&self.index),
             layout: self.layout,
         }

@@ -6,6 +6,7 @@ mod figures;
 mod judge;
 mod model;
 mod parts;
+mod tools;
 
 use std::fs;
 use std::io::{self, Write};
@@ -24,12 +25,13 @@ use self::figures::{BUDGETS, Figures, Scored};
 use self::judge::Page;
 use crate::command::{cargo, run};
 use crate::report::{Report, say};
-use crate::workspace;
+use crate::{peers, workspace};
 
 const USAGE: &str = "\
 usage: cargo xtask eval [--data DIR] [--only SET,…] [--type TYPE] [--binary PATH] [--before PATH] [--json FILE]
                         [--missed BUDGET]
        cargo xtask eval --model [--count N] [--results FILE] [--binary PATH]
+       cargo xtask eval --tools [--half tuned|reported] [--way alone|search] [--count N] [--results FILE] [--binary PATH]
        cargo xtask eval --parts [--binary PATH] [--before PATH]
        cargo xtask eval --extraction [--data DIR] [--details]
 
@@ -49,6 +51,10 @@ prototype (docs/spec/behaviour.md). evaluation/README.md describes the sets and 
                   half, with the text cut to 4,096 tokens and with preview and look-ups; prints right answers and
                   tokens. Installs the model (1.1 GB) into .models/. Takes about two hours; a run that was ended
                   continues with the results file (.models/eval.jsonl)
+  --tools         instead, give a real model of 1.5 billion parameters 40 tasks (--half: 20 of them; --count: the first N of
+                  each half; --way: one of the two ways), with the right tool alone and with the gateway's search over the 120 tools of five real
+                  servers; prints right calls, tokens and failures. Needs `cargo xtask peers`; installs the model. Takes
+                  about an hour; a run that was ended continues with the results file (.models/tools.jsonl)
   --parts         instead, print the tokens of previews by part (headline, evidence, shape, ...), as a mean over 40
                   outputs: all documents of the questions, and failing runs
   --extraction    instead, ask scripted models, good and deliberately bad, the questions of tau, bcd and cidiff;
@@ -57,6 +63,9 @@ prototype (docs/spec/behaviour.md). evaluation/README.md describes the sets and 
 
 /// Budget of a search for an identifier, in tokens: the first of [`BUDGETS`].
 const IDENTIFIER: u64 = BUDGETS[0];
+
+/// Default number of questions to a real model.
+const QUESTIONS: usize = 30;
 
 /// After how many cases progress is printed.
 const PROGRESS: usize = 100;
@@ -71,6 +80,8 @@ enum Mode {
     Table,
     /// A real model.
     Model,
+    /// A real model that searches tools.
+    Tools,
     /// The tokens of previews by part.
     Parts,
     /// Scripted models.
@@ -88,8 +99,10 @@ struct Plan {
     before: Option<PathBuf>,
     json: Option<PathBuf>,
     missed: Option<u64>,
-    count: usize,
-    results: PathBuf,
+    count: Option<usize>,
+    half: Option<String>,
+    way: Option<String>,
+    results: Option<PathBuf>,
     has_details: bool,
 }
 
@@ -104,8 +117,10 @@ impl Plan {
             json: None,
             missed: None,
             mode: Mode::Table,
-            count: 30,
-            results: workspace::models().join("eval.jsonl"),
+            count: None,
+            half: None,
+            way: None,
+            results: None,
             has_details: false,
         };
         let mut words = arguments.iter();
@@ -113,6 +128,7 @@ impl Plan {
             match word.as_str() {
                 "--extraction" => plan.mode = Mode::Extraction,
                 "--model" => plan.mode = Mode::Model,
+                "--tools" => plan.mode = Mode::Tools,
                 "--parts" => plan.mode = Mode::Parts,
                 "--details" => plan.has_details = true,
                 option => {
@@ -123,10 +139,13 @@ impl Plan {
                         "--type" => plan.what = Some(value.clone()),
                         "--binary" => plan.binary = Some(program(value)?),
                         "--before" => plan.before = Some(program(value)?),
-                        "--results" => plan.results = PathBuf::from(value),
+                        "--results" => plan.results = Some(PathBuf::from(value)),
+                        "--half" => plan.half = Some(value.clone()),
+                        "--way" => plan.way = Some(value.clone()),
                         "--count" => {
                             let count = value.parse().ok().filter(|count| *count > 0);
-                            plan.count = count.context("--count takes a number from 1 on")?;
+                            let count = count.context("--count takes a number from 1 on")?;
+                            plan.count = Some(count);
                         }
                         "--json" => plan.json = Some(PathBuf::from(value)),
                         "--missed" => {
@@ -145,13 +164,19 @@ impl Plan {
         Ok(plan)
     }
 
+    /// Returns the file for the results of a model; `name` is that of the default.
+    fn results_or(&self, name: &str) -> PathBuf {
+        let given = self.results.clone();
+        given.unwrap_or_else(|| workspace::models().join(name))
+    }
+
     /// Reads the documents that the options select.
     fn documents(&self) -> Result<Vec<Document>> {
         let evaluation = workspace::root().join("evaluation");
         let sets = match self.mode {
             Mode::Model => &["questions"][..],
             Mode::Parts => &["failures", "questions"],
-            Mode::Table | Mode::Extraction => &self.sets,
+            Mode::Table | Mode::Tools | Mode::Extraction => &self.sets,
         };
         let mut documents = cases::read(&self.data, &evaluation, sets)?;
         if let Some(what) = &self.what {
@@ -196,7 +221,10 @@ pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> 
     if plan.mode == Mode::Extraction {
         return extraction(report, &plan);
     }
-    let documents = plan.documents()?;
+    let documents = match plan.mode {
+        Mode::Tools => Vec::new(),
+        _ => plan.documents()?,
+    };
     let interrupted = Arc::new(AtomicBool::new(false));
     let binary = match &plan.binary {
         Some(binary) => binary.clone(),
@@ -208,7 +236,21 @@ pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> 
     if plan.mode == Mode::Model {
         return report.step("questions to a real model", || {
             let build = Build::new(&binary, &interrupted)?;
-            print(&model::run(&build, &documents, plan.count, &plan.results)?)
+            let results = plan.results_or("eval.jsonl");
+            let count = plan.count.unwrap_or(QUESTIONS);
+            print(&model::run(&build, &documents, count, &results)?)
+        });
+    }
+    if plan.mode == Mode::Tools {
+        peers::install(report)?;
+        return report.step("tasks for a real model", || {
+            let wanted = tools::Wanted {
+                half: plan.half.as_deref(),
+                way: plan.way.as_deref(),
+                count: plan.count,
+                results: &plan.results_or("tools.jsonl"),
+            };
+            print(&tools::run(&binary, &interrupted, &wanted)?)
         });
     }
     if plan.mode == Mode::Parts {

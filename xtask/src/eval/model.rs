@@ -159,7 +159,7 @@ fn table(
 }
 
 /// Sends a request to a path of the model's server.
-type Ask<'a> = dyn FnMut(&str, &Value) -> Result<Value> + 'a;
+pub(super) type Ask<'a> = dyn FnMut(&str, &Value) -> Result<Value> + 'a;
 
 /// Makes a look-up: its name and its arguments.
 type LookUp<'a> = dyn FnMut(&str, &Value) -> String + 'a;
@@ -264,7 +264,8 @@ fn is_too_long(error: &anyhow::Error) -> bool {
     text.contains("exceed_context_size") || text.contains("exceeds the available context size")
 }
 
-fn tokens_of(reply: &Value) -> u64 {
+/// Returns the tokens of a prompt and its reply.
+pub(super) fn tokens_of(reply: &Value) -> u64 {
     reply["usage"]["total_tokens"].as_u64().unwrap_or_default()
 }
 
@@ -332,7 +333,7 @@ fn looked_up(build: &Build, handle: &str, name: &str, arguments: &Value) -> Stri
 
 /// Sends a request to the model's server. It speaks HTTP/1.0, so that the reply ends with the
 /// connection.
-fn post(address: &str, path: &str, body: &Value) -> Result<Value> {
+pub(super) fn post(address: &str, path: &str, body: &Value) -> Result<Value> {
     let body = body.to_string();
     let mut server = TcpStream::connect(address).context("the model's server does not answer")?;
     write!(

@@ -4,8 +4,10 @@ pub(crate) mod calls;
 pub(crate) mod progress;
 
 use crate::tool_search::FIND;
+use crate::tool_search::find::Tool;
 use spillgate_mcp::frame;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
@@ -68,6 +70,8 @@ pub(crate) struct BuiltinTools {
     unannounced: AtomicBool,
     /// The names of the servers' tools that were listed or found.
     known: Mutex<HashSet<String>>,
+    /// The tools that the last search looked through, by name.
+    found: Mutex<HashMap<String, Arc<Tool>>>,
 }
 
 impl BuiltinTools {
@@ -89,6 +93,7 @@ impl BuiltinTools {
             stored: AtomicBool::new(false),
             unannounced: AtomicBool::new(false),
             known: Mutex::default(),
+            found: Mutex::default(),
         }
     }
 
@@ -141,6 +146,19 @@ impl BuiltinTools {
         }
     }
 
+    /// Records the tools that a search looks through.
+    pub(crate) fn note_found(&self, tools: &[Arc<Tool>]) {
+        let named = tools
+            .iter()
+            .map(|tool| (tool.name.clone(), Arc::clone(tool)));
+        *self.found.lock() = named.collect();
+    }
+
+    /// Returns a tool that the last search looked through.
+    pub(crate) fn found(&self, name: &str) -> Option<Arc<Tool>> {
+        self.found.lock().get(name).cloned()
+    }
+
     /// Whether a call of this name needs no look at the list: one of our own tools, or a tool that
     /// was listed or found.
     pub(crate) fn is_known(&self, name: &str) -> bool {
@@ -153,6 +171,11 @@ impl BuiltinTools {
             self.unannounced
                 .store(self.is_announced(), Ordering::Relaxed);
         }
+    }
+
+    /// Whether something was stored.
+    pub(crate) fn has_stored(&self) -> bool {
+        self.stored.load(Ordering::Relaxed)
     }
 
     /// Whether the client must be informed now that the list has changed. Returns true only once.

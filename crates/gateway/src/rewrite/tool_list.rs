@@ -91,11 +91,13 @@ pub(crate) fn extend(
     }
     // Our tools come last, so they are added to the last page.
     let is_last = list.next_cursor.is_none_or(|cursor| cursor.get() == "null");
-    let mut ours = builtin_tools.listed();
-    if let Some(finders) = (listing.finders)() {
-        ours.push_str(if ours.is_empty() { "" } else { "," });
-        ours.push_str(&finders);
+    // A model that knows no tool for its task looks at the first ones.
+    let mut ours = (listing.finders)().unwrap_or_default();
+    let lookups = builtin_tools.listed();
+    if !ours.is_empty() && !lookups.is_empty() {
+        ours.push(',');
     }
+    ours.push_str(&lookups);
     if !is_last || ours.is_empty() {
         return (splice, None);
     }

@@ -15,7 +15,7 @@ use crate::builtin_tools::progress::{self, Progress};
 use crate::error::internal;
 use crate::session::Session;
 use crate::session::in_flight::CallParams;
-use crate::tool_search::{CALL, FIND};
+use crate::tool_search::{self, CALL, FIND};
 use spillgate_mcp::{Generation, RequestId, frame};
 use spillgate_retrieval::{self as retrieval, RetrievalTools, TOOL_OUTPUT};
 use spillgate_upstream::call_span;
@@ -90,8 +90,22 @@ impl Session {
                     }
                 }
                 _ => {
+                    let (offloader, words) = (tools.offloader.clone(), arguments.clone());
                     let look = move || tools.call(&tool, arguments.as_deref(), &interrupt);
-                    spawn_blocking(look).await
+                    let result = spawn_blocking(look).await;
+                    match session.is_searching() && !session.builtin_tools.has_stored() {
+                        true => {
+                            let found =
+                                session.find_tools(&offloader, words.as_deref(), meta.as_deref());
+                            let instead =
+                                async { Ok(tool_search::instead_of_look_up(result?, found).await) };
+                            tokio::select! {
+                                instead = instead => instead,
+                                () = cancelled.cancelled() => Ok(String::new()), // will not be read
+                            }
+                        }
+                        false => result,
+                    }
                 }
             };
             let frame = match result {

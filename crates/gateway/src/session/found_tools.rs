@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
@@ -9,14 +10,16 @@ use serde_json::value::RawValue;
 use spillgate_mcp::{Envelope, Generation, ObjectView, frame, messages, meta, object};
 use spillgate_offload::Offloader;
 use spillgate_retrieval::result_of;
+use spillgate_text::TokenCounter;
 use tokio::task::spawn_blocking;
 
 use crate::aggregate;
 use crate::session::Session;
 use crate::session::in_flight::CallParams;
 use crate::session::incoming::Incoming;
+use crate::tool_search::call::{self, Direct};
 use crate::tool_search::find::{self, Tool};
-use crate::tool_search::{CALL, FIND, call};
+use crate::tool_search::{CALL, FIND};
 
 /// Most tools that a search ranks, because a hostile server may list any number.
 const MOST_TOOLS: usize = 5000;
@@ -62,13 +65,18 @@ impl Session {
         let mut headers = incoming.headers.clone();
         // These headers describe the call by name, so the connection must derive new ones.
         headers.retain(|(name, _)| !name.starts_with("mcp-") || name == meta::VERSION_HEADER);
-        let frame = direct.frame;
-        let incoming = Incoming { frame, headers };
-        if self.builtin_tools.is_known(&direct.name) {
-            return self.pass_direct(&incoming).await;
+        let passed = move |direct: &Direct, frame: &Bytes| Incoming {
+            frame: direct.frame(frame),
+            headers,
+        };
+        let found = self.builtin_tools.found(&direct.name);
+        let is_complete = |tool: Arc<Tool>| tool.missing(&direct.arguments).is_empty();
+        if self.builtin_tools.is_known(&direct.name) && found.is_none_or(is_complete) {
+            return self.pass_direct(&passed(&direct, &incoming.frame)).await;
         }
         let Some(key) = envelope.key() else { return };
         let (session, id) = (Arc::clone(self), id.get().to_owned());
+        let frame = incoming.frame.clone();
         let meta = by_name.meta.map(ToOwned::to_owned);
         // Until it is passed on, the call is one of ours, so that it can be cancelled.
         let (cancelled, _) = self.builtin_calls.begin(&key);
@@ -80,19 +88,21 @@ impl Session {
             if !session.builtin_calls.end(&key) {
                 return; // the client does not wait for an answer any more
             }
-            match tools {
-                None => {
-                    let what = "cancelled".to_owned();
-                    session.refuse_call(&id, generation, what).await;
+            let checked = match tools {
+                None => Err("cancelled".to_owned()),
+                Some(tools) => {
+                    let counter = Arc::clone(session.hub().gateway().offloader.counter());
+                    // Without a list, the server says whether it has the tool.
+                    let tools = tools.unwrap_or_default();
+                    let check = move || checked(direct, &tools, &*counter);
+                    spawn_blocking(check)
+                        .await
+                        .unwrap_or_else(|_| Err(String::new()))
                 }
-                Some(Ok(tools)) if !tools.iter().any(|tool| tool.name == direct.name) => {
-                    let name = direct.name;
-                    let unknown = move || find::unknown(&name, &tools);
-                    let what = spawn_blocking(unknown).await.unwrap_or_default();
-                    session.refuse_call(&id, generation, what).await;
-                }
-                // Without a list, the server says whether it has the tool.
-                _ => session.pass_direct(&incoming).await,
+            };
+            match checked {
+                Ok(direct) => session.pass_direct(&passed(&direct, &frame)).await,
+                Err(what) => session.refuse_call(&id, generation, what).await,
             }
         });
     }
@@ -150,7 +160,7 @@ impl Session {
     }
 
     /// Fetches the current tools of all servers. `meta` belongs to the request that needs them.
-    async fn tools(self: &Arc<Self>, meta: Option<&RawValue>) -> Result<Vec<Tool>, String> {
+    async fn tools(self: &Arc<Self>, meta: Option<&RawValue>) -> Result<Vec<Arc<Tool>>, String> {
         let meta = match Generation::of_meta(meta) {
             Generation::Modern => meta.and_then(ObjectView::of),
             Generation::Legacy => None,
@@ -160,10 +170,10 @@ impl Session {
             |meta| format!("{{\"_meta\":{}}}", meta.without(&["progressToken"])),
         );
         let listed = aggregate::all_tools(self, &params).await?;
-        let parse = move || -> Vec<Tool> {
+        let parse = move || -> Vec<Arc<Tool>> {
             let tools = listed.iter().take(MOST_TOOLS);
             tools
-                .filter_map(|(server, json)| Tool::of(server, json))
+                .filter_map(|(server, json)| Tool::of(server, json).map(Arc::new))
                 .collect()
         };
         let tools = spawn_blocking(parse)
@@ -172,6 +182,34 @@ impl Session {
         for tool in &tools {
             self.builtin_tools.note_known(&tool.name);
         }
+        self.builtin_tools.note_found(&tools);
         Ok(tools)
     }
+}
+
+/// Returns the call if one of the tools can answer it, otherwise the error for the model. Without
+/// tools, every call is passed on.
+fn checked(
+    mut direct: Direct,
+    tools: &[Arc<Tool>],
+    counter: &dyn TokenCounter,
+) -> Result<Direct, String> {
+    let Some(tool) = tools.iter().find(|tool| tool.name == direct.name) else {
+        return match tools {
+            [] => Ok(direct),
+            _ => Err(find::unknown(
+                &direct.name,
+                &direct.arguments,
+                tools,
+                counter,
+            )),
+        };
+    };
+    let missing = tool.missing(&direct.arguments);
+    if missing.is_empty() {
+        return Ok(direct);
+    }
+    let inner = tool.unwrapped(&direct.arguments);
+    direct.arguments = inner.ok_or_else(|| tool.incomplete(&missing))?;
+    Ok(direct)
 }

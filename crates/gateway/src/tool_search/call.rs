@@ -1,5 +1,7 @@
 //! A call of a tool by its name, rewritten to a direct call.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -13,7 +15,21 @@ use crate::session::in_flight::CallParams;
 pub(crate) struct Direct {
     /// The client's name for the tool.
     pub(crate) name: String,
-    pub(crate) frame: Bytes,
+    /// An object in JSON.
+    pub(crate) arguments: String,
+    /// Where the name and the arguments stand in the frame of the call by name.
+    spans: [Range<usize>; 2],
+}
+
+impl Direct {
+    /// Returns the frame of the direct call, given that of the call by name.
+    pub(crate) fn frame(&self, frame: &Bytes) -> Bytes {
+        let [name, arguments] = self.spans.clone();
+        let mut splice = ByteEdits::default();
+        splice.replace(name, Value::from(&*self.name).to_string());
+        splice.replace(arguments, self.arguments.clone());
+        splice.apply(frame).into()
+    }
 }
 
 /// Returns the direct call that a call by name stands for. `named` is the name in the request. All other members of the request stay.
@@ -50,9 +66,10 @@ pub(crate) fn direct(
             }
         }
     };
-    let mut splice = ByteEdits::default();
-    splice.replace(span_in(frame, named.get()), Value::from(&*name).to_string());
-    splice.replace(span_in(frame, outer.get()), arguments);
-    let frame = splice.apply(frame).into();
-    Ok(Direct { name, frame })
+    let spans = [named, outer].map(|raw| span_in(frame, raw.get()));
+    Ok(Direct {
+        name,
+        arguments,
+        spans,
+    })
 }

@@ -1,6 +1,7 @@
 //! The answer to a search for tools.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -9,6 +10,7 @@ use spillgate_search::rank_entries;
 use spillgate_text::TokenCounter;
 use spillgate_untrusted::{is_hidden, line};
 
+use super::form::form;
 use super::{CALL, FIND};
 
 /// Most tokens of the answer to a search.
@@ -17,16 +19,21 @@ const MOST_TOKENS: u64 = 1500;
 const MOST_TOKENS_OF_ONE: u64 = 8000;
 /// Most tools that a search shows.
 const MOST_TOOLS: usize = 8;
-/// Most tools whose arguments a search shows.
-const MOST_SCHEMAS: usize = 5;
+/// Most tools whose calls a search shows.
+const MOST_CALLS: usize = 5;
 /// Most bytes of the name of a tool that a search finds: the protocol allows 128.
 const MOST_NAME: usize = 128;
 /// Most characters of a description in a list.
 const SHORT: usize = 150;
 /// Most characters of the description of the tool that a search names.
 const LONG: usize = 4000;
-/// Most names that an error lists.
+/// Most characters of the arguments of a call that an error is looked up for.
+const MOST_WORDS: usize = 300;
+/// Most tools that an error lists.
 const MOST_NEAREST: usize = 5;
+
+/// The end of an answer with calls.
+const NEXT: &str = "Now make the right one of these calls, with your values in place of <…>.\n";
 
 /// Weights of the fields of a tool in the ranking.
 const NAME: f64 = 3.0;
@@ -99,6 +106,19 @@ impl Tool {
         format!("{}{dash}{text}{}", self.name, self.effects())
     }
 
+    /// Returns the form of a call, in lines of its own; without one, the schema of the arguments.
+    fn call(&self) -> String {
+        let Some(form) = form(&self.schema) else {
+            return format!("  arguments: {}\n", self.arguments());
+        };
+        let (name, required) = (Value::from(&*self.name), form.required);
+        let mut text = format!("  {CALL} {{\"name\": {name}, \"arguments\": {required}}}\n");
+        if !form.optional.is_empty() {
+            text.push_str(&format!("  optional: {}\n", form.optional));
+        }
+        text
+    }
+
     /// Returns the schema of the arguments as short as it can be written.
     fn arguments(&self) -> String {
         let mut schema = self.schema.clone();
@@ -106,6 +126,39 @@ impl Tool {
             members.remove("$schema");
         }
         schema.to_string()
+    }
+
+    /// Returns the required arguments that an object in JSON does not have.
+    pub(crate) fn missing(&self, arguments: &str) -> Vec<&str> {
+        let given = ObjectView::of_text(arguments);
+        let is_missing = |name: &&str| given.as_ref().is_none_or(|all| all.get(name).is_none());
+        let required = self.schema["required"].as_array().into_iter().flatten();
+        required
+            .filter_map(Value::as_str)
+            .filter(is_missing)
+            .collect()
+    }
+
+    /// Returns the arguments of a call without the second `arguments` into which some models put
+    /// them; `None` if the required ones are not there either.
+    pub(crate) fn unwrapped(&self, arguments: &str) -> Option<String> {
+        let inner = ObjectView::of_text(arguments)?.get("arguments")?.get();
+        let has_all = inner.starts_with('{') && self.missing(inner).is_empty();
+        has_all.then(|| inner.to_owned())
+    }
+
+    /// Returns the error for a call without required arguments.
+    pub(crate) fn incomplete(&self, missing: &[&str]) -> String {
+        let missing: Vec<String> = missing
+            .iter()
+            .map(|name| format!("`{}`", line(name, 60)))
+            .collect();
+        format!(
+            "nothing was called: {} needs {}:\n{}{NEXT}",
+            self.name,
+            line(&missing.join(", "), SHORT),
+            self.call()
+        )
     }
 
     /// Returns the names of the arguments; a `*` marks those that are required.
@@ -133,8 +186,8 @@ impl Tool {
 }
 
 /// Returns the tools that match the words, best first.
-fn ranked<'t>(query: &str, tools: &'t [Tool]) -> Vec<&'t Tool> {
-    let parameters: Vec<String> = tools.iter().map(Tool::parameters).collect();
+fn ranked<'t>(query: &str, tools: &'t [Arc<Tool>]) -> Vec<&'t Tool> {
+    let parameters: Vec<String> = tools.iter().map(|tool| tool.parameters()).collect();
     let entries: Vec<_> = tools
         .iter()
         .zip(&parameters)
@@ -150,17 +203,22 @@ fn ranked<'t>(query: &str, tools: &'t [Tool]) -> Vec<&'t Tool> {
         .collect();
     rank_entries(query, &entries)
         .into_iter()
-        .map(|at| &tools[at])
+        .map(|at| &*tools[at])
         .collect()
 }
 
-/// Returns the answer to a search: the tools that match best, and the arguments of the first ones
-/// that fit the budget. If the query is the name of a tool, returns the whole definition of it.
-pub(crate) fn found(query: &str, tools: &[Tool], counter: &dyn TokenCounter) -> String {
+/// Returns the answer to a search: the tools that match best, and the calls of the first ones that
+/// fit the budget. If the query is the name of a tool, returns the whole definition of it.
+pub(crate) fn found(query: &str, tools: &[Arc<Tool>], counter: &dyn TokenCounter) -> String {
     let named = tools.iter().find(|tool| tool.name == query.trim());
     if let Some(tool) = named {
         let arguments = within(counter, tool.arguments(), MOST_TOKENS_OF_ONE);
-        return format!("{}\narguments: {arguments}", tool.line(LONG));
+        let call = match form(&tool.schema) {
+            Some(_) => tool.call(),
+            None => String::new(),
+        };
+        let line = tool.line(LONG);
+        return format!("{line}\n{call}  schema of the arguments: {arguments}");
     }
     let ranked = ranked(query, tools);
     if ranked.is_empty() {
@@ -168,32 +226,39 @@ pub(crate) fn found(query: &str, tools: &[Tool], counter: &dyn TokenCounter) -> 
     }
     let shown = &ranked[..ranked.len().min(MOST_TOOLS)];
     let (of, all) = (shown.len(), tools.len());
-    let mut text =
-        format!("{of} of {all} tools, best first. Call one with {CALL}(name, arguments).\n");
-    let mut left = MOST_TOKENS.saturating_sub(counter.count(&text));
-    let mut is_short = false;
+    let mut text = format!(
+        "{of} of {all} tools, best first; {FIND} with the name of one gives its whole definition.\n"
+    );
+    let (entries, others) = entries(shown, counter);
+    text.push_str(&entries);
+    if !others.is_empty() {
+        text.push_str(&format!("Also: {}\n", others.join(", ")));
+    }
+    // A small model does what it read last.
+    text.push_str(NEXT);
+    text
+}
+
+/// Returns the first tools with their calls, within the budget, and the names of the others.
+fn entries<'t>(shown: &[&'t Tool], counter: &dyn TokenCounter) -> (String, Vec<&'t str>) {
+    let (mut text, mut others) = (String::new(), Vec::new());
+    let mut left = MOST_TOKENS;
     for (at, tool) in shown.iter().enumerate() {
         let head = tool.line(SHORT);
-        let whole = format!("{head}\n  arguments: {}\n", tool.arguments());
+        let whole = format!("{head}\n{}", tool.call());
         let names = match tool.argument_names() {
             names if names.is_empty() => format!("{head}\n"),
             names => format!("{head}\n  arguments: {names}\n"),
         };
-        let fits = |entry: &String| counter.count(entry) <= left;
-        let is_whole = at < MOST_SCHEMAS && fits(&whole);
-        is_short |= !is_whole;
-        let entry = if is_whole { whole } else { names };
-        if !fits(&entry) {
-            break;
-        }
+        let fits = |entry: &String| at < MOST_CALLS && counter.count(entry) <= left;
+        let Some(entry) = [whole, names].into_iter().find(fits) else {
+            others.push(&*tool.name);
+            continue;
+        };
         left -= counter.count(&entry);
         text.push_str(&entry);
     }
-    if is_short {
-        let hint = format!("{FIND}(query=NAME) gives the whole definition of a tool.\n");
-        text.push_str(&hint);
-    }
-    text
+    (text, others)
 }
 
 /// Returns the text if it has at most this many tokens, otherwise its beginning.
@@ -209,7 +274,7 @@ fn within(counter: &dyn TokenCounter, mut text: String, most: u64) -> String {
 }
 
 /// Returns how many tools each server has.
-fn overview(tools: &[Tool]) -> String {
+fn overview(tools: &[Arc<Tool>]) -> String {
     let mut servers: Vec<(&str, usize)> = Vec::new();
     for tool in tools {
         match servers
@@ -227,30 +292,42 @@ fn overview(tools: &[Tool]) -> String {
     format!("Tools of: {}", servers.collect::<Vec<_>>().join(", "))
 }
 
-/// Returns the error for a name that no tool has, with the nearest names.
-pub(crate) fn unknown(name: &str, tools: &[Tool]) -> String {
+/// Returns the error for a name that no tool has, with the nearest tools. `arguments` are those of
+/// the call, in JSON.
+pub(crate) fn unknown(
+    name: &str,
+    arguments: &str,
+    tools: &[Arc<Tool>],
+    counter: &dyn TokenCounter,
+) -> String {
     let lower = name.to_lowercase();
-    let distance = |tool: &&Tool| strsim::osa_distance(&lower, &tool.name.to_lowercase());
+    let distance = |tool: &Tool| strsim::osa_distance(&lower, &tool.name.to_lowercase());
     let most = lower.chars().count() / 3;
     let mut near: Vec<(usize, &Tool)> = match lower.len() <= 128 {
-        true => tools.iter().map(|tool| (distance(&tool), tool)).collect(),
+        true => tools.iter().map(|tool| (distance(tool), &**tool)).collect(),
         false => Vec::new(),
     };
     near.retain(|(distance, _)| *distance <= most);
     near.sort_by_key(|(distance, _)| *distance);
-    let mut names: Vec<&str> = near.iter().map(|(_, tool)| &*tool.name).collect();
-    for tool in ranked(name, tools) {
-        if !names.contains(&&*tool.name) {
-            names.push(&tool.name);
+    let mut nearest: Vec<&Tool> = near.iter().map(|(_, tool)| *tool).collect();
+    // A wrong name is often that of a server; then the arguments say more.
+    let words = arguments.replace(
+        |c: char| c.is_ascii_punctuation() && c != '_' && c != '-',
+        " ",
+    );
+    let words = format!("{name} {}", line(&words, MOST_WORDS));
+    for tool in ranked(&words, tools) {
+        if !nearest.iter().any(|one| one.name == tool.name) {
+            nearest.push(tool);
         }
     }
-    names.truncate(MOST_NEAREST);
+    nearest.truncate(MOST_NEAREST);
     let quoted = line(name, 60);
-    match &*names {
+    match &*nearest {
         [] => format!("there is no tool `{quoted}`; {FIND} finds tools by words"),
-        names => format!(
-            "there is no tool `{quoted}`; the nearest are {}; {FIND} finds tools by words",
-            names.join(", ")
+        some => format!(
+            "there is no tool `{quoted}`; {FIND} finds tools by words. The nearest are:\n{}{NEXT}",
+            entries(some, counter).0
         ),
     }
 }

@@ -6,6 +6,7 @@
 
 pub(crate) mod call;
 pub(crate) mod find;
+mod form;
 
 use std::collections::BTreeMap;
 
@@ -97,6 +98,31 @@ impl ToolSearch {
     }
 }
 
+/// Returns the result of a look-up in a session that has stored nothing. If it is an error, what a
+/// search for tools finds for the same words follows, because small models take a look-up for the
+/// search for tools. Both results are JSON.
+pub(crate) async fn instead_of_look_up(
+    result: String,
+    found: impl Future<Output = String>,
+) -> String {
+    let Ok(mut told) = serde_json::from_str::<Value>(&result) else {
+        return result;
+    };
+    if told["isError"] != true {
+        return result;
+    }
+    let found: Value = serde_json::from_str(&found.await).unwrap_or_default();
+    let text = |result: &Value| result["content"][0]["text"].as_str().map(str::to_owned);
+    let next = match text(&found).filter(|_| found["isError"] != true) {
+        Some(found) => format!("This is what {FIND} finds:\n{found}"),
+        None => format!("To do a task, call {FIND} first, with the task in words."),
+    };
+    if let (Some(why), Some(place)) = (text(&told), told.pointer_mut("/content/0/text")) {
+        *place = format!("{why}\nNothing is stored yet in this session. {next}").into();
+    }
+    told.to_string()
+}
+
 /// The size of a list of tools.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ListSize {
@@ -123,14 +149,18 @@ pub(crate) fn definitions(servers: &[String]) -> String {
     }
     let find = json!({
         "name": FIND,
-        "description": format!("Find more tools by words or name. Servers: {names}"),
-        "inputSchema": {"type": "object", "properties": {"query": text}, "required": ["query"]},
+        "description": format!("First step for any task: finds the tool that does it. Servers: {names}"),
+        "inputSchema": {
+            "type": "object",
+            "properties": {"query": {"type": "string", "description": "the task in words, such as: rename a file"}},
+            "required": ["query"],
+        },
         "annotations": {"readOnlyHint": true},
     });
     // Without a hint, clients treat the tool as one that may change something.
     let call = json!({
         "name": CALL,
-        "description": "Call a found tool.",
+        "description": format!("Second step: calls the tool that {FIND} found, as shown there."),
         "inputSchema": {
             "type": "object",
             "properties": {"name": text, "arguments": {"type": "object"}},

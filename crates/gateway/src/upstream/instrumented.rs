@@ -203,7 +203,7 @@ impl Ledger for WatchedLedger {
             Exit::NotStored => meter.result(metrics::Exit::NotStored),
             Exit::Program => meter.result(metrics::Exit::Program),
             Exit::Retrieved | Exit::Extracted | Exit::Listed => meter.tokens(0, shown),
-            Exit::Inline | Exit::ToolList => {}
+            Exit::Inline | Exit::ToolList | Exit::Searched => {}
         }
         for (rule, found) in &entry.secrets {
             meter.secrets(rule, *found);

@@ -150,10 +150,10 @@ async fn the_list_is_a_search() {
         "OURS",
     );
     assert_snapshot!(all, @r"
-     | OURS spillgate_find_tools spillgate_call_tool
-     | delete_file OURS spillgate_find_tools spillgate_call_tool
-    git_log git_same OURS spillgate_find_tools spillgate_call_tool
-    git_log git_same OURS spillgate_find_tools spillgate_call_tool
+     | spillgate_find_tools spillgate_call_tool OURS
+     | delete_file spillgate_find_tools spillgate_call_tool OURS
+    git_log git_same spillgate_find_tools spillgate_call_tool OURS
+    git_log git_same spillgate_find_tools spillgate_call_tool OURS
     read_file | delete_file same OURS
      | spillgate_read spillgate_find_tools spillgate_call_tool
     spillgate_read spillgate_find_tools spillgate_call_tool
@@ -169,7 +169,10 @@ async fn tools_of_another_spillgate_are_found() {
         listed(&mut client, &json!({})).await;
         listed(&mut client, &json!({"cursor": "2"})).await;
         let found = call(&mut client, FIND, &json!({"query": "open a door"})).await;
-        assert!(found.contains("\nopen_door\n"), "{found}");
+        assert!(
+            found.contains("\nopen_door\n  spillgate_call_tool "),
+            "{found}"
+        );
         assert!(!found.contains("delete_file"), "{found}");
         let arguments = json!({"name": "open_door", "arguments": {"path": "/"}});
         let called = call(&mut client, CALL, &arguments).await;
@@ -188,17 +191,19 @@ async fn a_search_finds_tools_that_can_be_called() {
         let all = [found, named, nothing, missing].join("\n---\n");
         match names.len() {
             1 => assert_snapshot!(all, @r#"
-            3 of 3 tools, best first. Call one with spillgate_call_tool(name, arguments).
+            3 of 3 tools, best first; spillgate_find_tools with the name of one gives its whole definition.
             delete_file — Remove a file for good [destructive]
-              arguments: {"properties":{"path":{"description":"where","type":"string"}},"required":["path"],"type":"object"}
+              spillgate_call_tool {"name": "delete_file", "arguments": {"path": "<where>"}}
             read_file — Read a file. All of it. [read-only]
-              arguments: {"properties":{"path":{"description":"where","type":"string"}},"required":["path"],"type":"object"}
+              spillgate_call_tool {"name": "read_file", "arguments": {"path": "<where>"}}
             same — The same of files
-              arguments: {"type":"object"}
+              spillgate_call_tool {"name": "same", "arguments": {}}
+            Now make the right one of these calls, with your values in place of <…>.
 
             ---
             read_file — Read a file. All of it. [read-only]
-            arguments: {"properties":{"path":{"description":"where","type":"string"}},"required":["path"],"type":"object"}
+              spillgate_call_tool {"name": "read_file", "arguments": {"path": "<where>"}}
+              schema of the arguments: {"properties":{"path":{"description":"where","type":"string"}},"required":["path"],"type":"object"}
             ---
             no tool matches; try other words. Tools of: files (3)
             ---
@@ -206,15 +211,17 @@ async fn a_search_finds_tools_that_can_be_called() {
             "#),
             // `deny` keeps a tool out of the search, too.
             _ => assert_snapshot!(all, @r#"
-            2 of 4 tools, best first. Call one with spillgate_call_tool(name, arguments).
+            2 of 4 tools, best first; spillgate_find_tools with the name of one gives its whole definition.
             files_same — The same of files
-              arguments: {"type":"object"}
+              spillgate_call_tool {"name": "files_same", "arguments": {}}
             read_file — Read a file. All of it. [read-only]
-              arguments: {"properties":{"path":{"description":"where","type":"string"}},"required":["path"],"type":"object"}
+              spillgate_call_tool {"name": "read_file", "arguments": {"path": "<where>"}}
+            Now make the right one of these calls, with your values in place of <…>.
 
             ---
             read_file — Read a file. All of it. [read-only]
-            arguments: {"properties":{"path":{"description":"where","type":"string"}},"required":["path"],"type":"object"}
+              spillgate_call_tool {"name": "read_file", "arguments": {"path": "<where>"}}
+              schema of the arguments: {"properties":{"path":{"description":"where","type":"string"}},"required":["path"],"type":"object"}
             ---
             no tool matches; try other words. Tools of: files (2), git (2)
             ---
@@ -240,6 +247,15 @@ async fn a_call_by_name_is_a_direct_call() {
             json!({"name": same, "path": "/a", "x": 1.0}),
         ] {
             assert_eq!(call(&mut client, CALL, &given).await, direct, "{given}");
+        }
+        // After a search, the gateway knows which arguments a tool needs.
+        call(&mut client, FIND, &json!({"query": "read"})).await;
+        for given in [
+            json!({"name": "read_file", "arguments": {"path": "/a"}}),
+            json!({"name": "read_file", "arguments": {"name": "files", "arguments": {"path": "/a"}}}),
+        ] {
+            let read = call(&mut client, CALL, &given).await;
+            assert_eq!(read, r#"files: "read_file" {"path":"/a"}"#, "{given}");
         }
         let own = json!({"name": "spillgate_read", "arguments": {"handle": "kqvbnrtzaewmxo"}});
         assert!(
@@ -276,25 +292,92 @@ async fn a_call_that_cannot_be_made_is_an_error_for_the_model() {
             json!({"arguments": {}}),
             json!({"name": "read_file", "arguments": [1]}),
             json!({"name": CALL, "arguments": {}}),
+            json!({"name": "git", "arguments": {"command": "same"}}),
+            json!({"name": "read_file", "arguments": {"paths": "/a"}}),
         ] {
             let said = call(&mut client, CALL, &arguments).await;
             all.push(format!("{} {}: {said}", names.len(), arguments["name"]));
         }
     }
     assert_snapshot!(all.join("\n"), @r#"
-    1 "raed_file": error: there is no tool `raed_file`; the nearest are read_file, delete_file, same; spillgate_find_tools finds tools by words
-    1 "delete_file": files: "delete_file" {}
+    1 "raed_file": error: there is no tool `raed_file`; spillgate_find_tools finds tools by words. The nearest are:
+    read_file — Read a file. All of it. [read-only]
+      spillgate_call_tool {"name": "read_file", "arguments": {"path": "<where>"}}
+    delete_file — Remove a file for good [destructive]
+      spillgate_call_tool {"name": "delete_file", "arguments": {"path": "<where>"}}
+    same — The same of files
+      spillgate_call_tool {"name": "same", "arguments": {}}
+    Now make the right one of these calls, with your values in place of <…>.
+
+    1 "delete_file": error: nothing was called: delete_file needs `path`:
+      spillgate_call_tool {"name": "delete_file", "arguments": {"path": "<where>"}}
+    Now make the right one of these calls, with your values in place of <…>.
+
     1 "zebra": error: there is no tool `zebra`; spillgate_find_tools finds tools by words
     1 null: error: `name` is missing: give a name that spillgate_find_tools found
     1 "read_file": error: `arguments` must be an object: the arguments of the tool
     1 "spillgate_call_tool": error: spillgate_call_tool cannot call itself: give the name of another tool
-    2 "raed_file": error: there is no tool `raed_file`; the nearest are read_file, files_same; spillgate_find_tools finds tools by words
-    2 "delete_file": error: there is no tool `delete_file`; the nearest are files_same, read_file; spillgate_find_tools finds tools by words
+    1 "git": error: there is no tool `git`; spillgate_find_tools finds tools by words
+    1 "read_file": error: nothing was called: read_file needs `path`:
+      spillgate_call_tool {"name": "read_file", "arguments": {"path": "<where>"}}
+    Now make the right one of these calls, with your values in place of <…>.
+
+    2 "raed_file": error: there is no tool `raed_file`; spillgate_find_tools finds tools by words. The nearest are:
+    read_file — Read a file. All of it. [read-only]
+      spillgate_call_tool {"name": "read_file", "arguments": {"path": "<where>"}}
+    files_same — The same of files
+      spillgate_call_tool {"name": "files_same", "arguments": {}}
+    Now make the right one of these calls, with your values in place of <…>.
+
+    2 "delete_file": error: there is no tool `delete_file`; spillgate_find_tools finds tools by words. The nearest are:
+    files_same — The same of files
+      spillgate_call_tool {"name": "files_same", "arguments": {}}
+    read_file — Read a file. All of it. [read-only]
+      spillgate_call_tool {"name": "read_file", "arguments": {"path": "<where>"}}
+    Now make the right one of these calls, with your values in place of <…>.
+
     2 "zebra": error: there is no tool `zebra`; spillgate_find_tools finds tools by words
     2 null: error: `name` is missing: give a name that spillgate_find_tools found
     2 "read_file": error: `arguments` must be an object: the arguments of the tool
     2 "spillgate_call_tool": error: spillgate_call_tool cannot call itself: give the name of another tool
+    2 "git": error: there is no tool `git`; spillgate_find_tools finds tools by words. The nearest are:
+    git_same — The same of git
+      spillgate_call_tool {"name": "git_same", "arguments": {}}
+    git_log — Shows the commits
+      spillgate_call_tool {"name": "git_log", "arguments": {}}
+    Now make the right one of these calls, with your values in place of <…>.
+
+    2 "read_file": error: nothing was called: read_file needs `path`:
+      spillgate_call_tool {"name": "read_file", "arguments": {"path": "<where>"}}
+    Now make the right one of these calls, with your values in place of <…>.
     "#);
+}
+
+#[tokio::test]
+async fn a_look_up_before_anything_is_stored_finds_tools() {
+    let mut client = client(&["files", "git"], search(&[], &[]));
+    let looked = json!({"handle": "files", "words": "remove a file"});
+    let searched = call(&mut client, "spillgate_search", &looked).await;
+    let read = call(&mut client, "spillgate_read", &json!({"handle": "a"})).await;
+    assert_snapshot!(format!("{searched}\n---\n{read}"), @r#"
+    error: `files` is not a handle; a handle is a word of 14 lowercase letters, or looks like session-<uuid>/<uuid>
+    Nothing is stored yet in this session. This is what spillgate_find_tools finds:
+    2 of 4 tools, best first; spillgate_find_tools with the name of one gives its whole definition.
+    files_same — The same of files
+      spillgate_call_tool {"name": "files_same", "arguments": {}}
+    read_file — Read a file. All of it. [read-only]
+      spillgate_call_tool {"name": "read_file", "arguments": {"path": "<where>"}}
+    Now make the right one of these calls, with your values in place of <…>.
+
+    ---
+    error: `a` is not a handle; a handle is a word of 14 lowercase letters, or looks like session-<uuid>/<uuid>
+    Nothing is stored yet in this session. To do a task, call spillgate_find_tools first, with the task in words.
+    "#);
+    // As soon as something is stored, an error is only an error.
+    let log = json!({"name": "git_log", "arguments": {}});
+    call(&mut client, CALL, &log).await;
+    let searched = call(&mut client, "spillgate_search", &looked).await;
+    assert!(!searched.contains("Nothing is stored"), "{searched}");
 }
 
 #[tokio::test]
@@ -316,7 +399,7 @@ async fn a_modern_request_without_a_session_searches_too() {
     let found = client.ask(1, "tools/call", &params).await;
     assert_eq!(
         found["result"]["content"][0]["text"],
-        "git_log — Shows the commits\narguments: {\"type\":\"object\"}"
+        "git_log — Shows the commits\n  spillgate_call_tool {\"name\": \"git_log\", \"arguments\": {}}\n  schema of the arguments: {\"type\":\"object\"}"
     );
     let arguments = json!({"name": "read_file", "arguments": {"path": "/b"}});
     let params = json!({"name": CALL, "arguments": arguments, "_meta": meta});

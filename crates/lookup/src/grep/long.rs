@@ -18,10 +18,10 @@ const BLOCK: usize = 64 << 10;
 const OVERLAP: usize = 64 << 10;
 
 /// Searches the view.
-pub(super) fn search(search: &Search<'_>) -> io::Result<MatchOffsets> {
+pub(super) fn search<'a>(search: &Search<'a>) -> io::Result<MatchOffsets<'a>> {
     let source = search.view.source();
     let seeker = seeker(search.pattern, source);
-    let mut found = MatchOffsets::default();
+    let mut found = search.offsets()?;
     // The start of the view line on which the next match may begin.
     let mut line_start = 0u64;
     while line_start < source.len() {
@@ -60,11 +60,11 @@ impl Block {
 
     /// Records the view lines on which matches begin. Returns the start of the line at which the
     /// next block begins, or `None` if the search is finished.
-    fn search(
+    fn search<'a>(
         &self,
-        search: &Search<'_>,
+        search: &Search<'a>,
         seeker: &Seeker<'_>,
-        found: &mut MatchOffsets,
+        found: &mut MatchOffsets<'a>,
     ) -> io::Result<Option<u64>> {
         let text = &self.bytes[self.lead..];
         let layout = search.view.layout();
@@ -92,7 +92,7 @@ impl Block {
             if next.is_none() || !on_a_line {
                 return Ok(None);
             }
-            if !search.note(found, self.start + begins as u64) {
+            if !search.note(found, self.start + begins as u64)? {
                 return Ok(None);
             }
             at = line_stop.max(begins + 1);

@@ -10,12 +10,15 @@ mod page;
 mod pattern;
 mod scan;
 
+use std::borrow::Cow;
+use std::io;
+
 use spillgate_artifact::{ByteSource, TokenBudget};
-use spillgate_text::{TokenCounter, View};
+use spillgate_text::{LineSpan, Lines, TokenCounter, View};
 
 use crate::{Artifact, LookupError};
 
-pub use page::{Context, GrepPage, Match};
+pub use page::{Context, GrepPage, Match, PageLine};
 pub use pattern::{CostlyBoundary, PATTERN_BYTES, PATTERN_CHARS, Pattern, Seeker, Syntax};
 
 /// Maximum length of a line that is held in memory, in bytes. Views with longer lines are searched
@@ -34,6 +37,10 @@ pub enum Case {
 
 /// What to find, and how much of it to show.
 #[derive(Debug, Clone, Copy)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of `grep`, and any of them go together"
+)]
 pub struct GrepQuery<'a> {
     /// A regular expression in the `regex` crate's syntax.
     pub pattern: &'a str,
@@ -55,6 +62,14 @@ pub struct GrepQuery<'a> {
     /// Whether to search the whole view in order to count all matching lines. Otherwise, the search
     /// ends at the end of the page.
     pub count_all: bool,
+    /// Whether the pattern is a plain text and not a regular expression.
+    pub is_literal: bool,
+    /// Whether a match must begin and end at the edges of words.
+    pub is_word: bool,
+    /// Whether the lines without a match are found.
+    pub inverts: bool,
+    /// Whether only the matching parts of a line are shown.
+    pub only_parts: bool,
 }
 
 impl<'a> GrepQuery<'a> {
@@ -72,17 +87,46 @@ impl<'a> GrepQuery<'a> {
             budget,
             widens: false,
             count_all: true,
+            is_literal: false,
+            is_word: false,
+            inverts: false,
+            only_parts: false,
+        }
+    }
+
+    /// Compiles the pattern.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the pattern is not a regular expression, or is too large.
+    pub fn compiled(&self) -> Result<Pattern, LookupError> {
+        let syntax = Syntax::of_lines(self.case);
+        let mut pattern = Cow::Borrowed(self.pattern);
+        if self.is_literal {
+            pattern = Cow::Owned(regex::escape(&pattern));
+        }
+        let compiled = Pattern::new(&pattern, syntax)?;
+        match self.is_word {
+            // The pattern was compiled alone first, so that errors quote it as it was written.
+            true => Pattern::new(
+                &format!(r"\b{{start-half}}(?:{pattern})\b{{end-half}}"),
+                syntax,
+            ),
+            false => Ok(compiled),
         }
     }
 }
 
-/// The number of matching view lines, and the positions of the first of them.
-#[derive(Debug, Default)]
-struct MatchOffsets {
+/// The number of matching view lines, and the positions of the first of them. If the query inverts,
+/// those of the other lines.
+#[derive(Default)]
+struct MatchOffsets<'a> {
     /// Number of matching view lines found.
     total: u64,
     /// One position on each matching line that is at or after the start of the query.
     offsets: Vec<u64>,
+    /// If the query inverts, the lines on which the search has not decided yet.
+    others: Option<Others<'a>>,
 }
 
 /// Returns the first page of matches.
@@ -100,7 +144,7 @@ pub fn grep_view(
     query: &GrepQuery<'_>,
     counter: &dyn TokenCounter,
 ) -> Result<GrepPage, LookupError> {
-    let pattern = Pattern::new(query.pattern, Syntax::of_lines(query.case))?;
+    let pattern = query.compiled()?;
     // A match costs at least a quarter of a token for its line number and newline.
     let most = query.budget.get().saturating_mul(4).saturating_add(1);
     let most = usize::try_from(most).unwrap_or(usize::MAX);
@@ -111,11 +155,13 @@ pub fn grep_view(
         wanted: query.max_matches.clamp(1, most).saturating_add(1),
         start: view.offset_of_line(query.start.max(1))?,
         count_all: query.count_all,
+        inverts: query.inverts,
     };
-    let found = match view.index().longest_line > LONGEST_HELD {
+    let mut found = match view.index().longest_line > LONGEST_HELD {
         true => long::search(&search)?,
         false => scan::search(&search)?,
     };
+    search.note_rest(&mut found)?;
     page::page(view, &pattern, query, &found, counter)
 }
 
@@ -133,11 +179,77 @@ struct Search<'a> {
     /// Matches before this byte are counted, but their offsets are not collected.
     start: u64,
     count_all: bool,
+    /// Whether the lines without a match are found.
+    inverts: bool,
 }
 
-impl Search<'_> {
-    /// Records a matching view line. Returns whether the search continues.
-    fn note(&self, found: &mut MatchOffsets, offset: u64) -> bool {
+/// The lines of a view from one position on, to note those between two matching lines.
+struct Others<'a> {
+    lines: Lines<'a>,
+    next: Option<LineSpan>,
+}
+
+impl<'a> Others<'a> {
+    fn new(view: &'a View) -> io::Result<Self> {
+        let mut lines = view.lines_from(1)?;
+        let next = lines.next_line()?;
+        Ok(Self { lines, next })
+    }
+
+    /// Returns the next line if it ends at or before `offset`.
+    fn before(&mut self, offset: u64) -> io::Result<Option<LineSpan>> {
+        match self.next {
+            Some(line) if line.end <= offset => {
+                self.next = self.lines.next_line()?;
+                Ok(Some(line))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+impl<'a> Search<'a> {
+    /// Returns the record of a search that begins at the start of the view.
+    fn offsets(&self) -> io::Result<MatchOffsets<'a>> {
+        let others = match self.inverts {
+            true => Some(Others::new(self.view)?),
+            false => None,
+        };
+        Ok(MatchOffsets {
+            others,
+            ..MatchOffsets::default()
+        })
+    }
+
+    /// Records the view line of a match, which begins at `offset`; if the query inverts, the lines
+    /// before it on which no match begins. Returns whether the search continues.
+    fn note(&self, found: &mut MatchOffsets<'a>, offset: u64) -> io::Result<bool> {
+        let Some(mut others) = found.others.take() else {
+            return Ok(self.take(found, offset));
+        };
+        let mut goes_on = true;
+        while goes_on && let Some(line) = others.before(offset)? {
+            goes_on = self.take(found, line.start);
+        }
+        if goes_on && others.next.is_some_and(|line| line.start <= offset) {
+            others.next = others.lines.next_line()?;
+        }
+        found.others = Some(others);
+        Ok(goes_on)
+    }
+
+    /// If the query inverts, records the lines after the last match. Does nothing if the search
+    /// ended before.
+    fn note_rest(&self, found: &mut MatchOffsets<'a>) -> io::Result<()> {
+        let is_done = !self.count_all && found.offsets.len() >= self.wanted;
+        if found.others.is_some() && !is_done {
+            self.note(found, u64::MAX)?;
+        }
+        Ok(())
+    }
+
+    /// Records a line that is found. Returns whether the search continues.
+    fn take(&self, found: &mut MatchOffsets<'a>, offset: u64) -> bool {
         found.total += 1;
         if offset >= self.start && found.offsets.len() < self.wanted {
             found.offsets.push(offset);
@@ -374,6 +486,114 @@ mod tests {
         assert_eq!(run(&artifact, &query("NEEDLE$")).total, 1);
     }
 
+    #[test]
+    fn ways_to_find_and_to_show() {
+        let artifact = artifact("cat\nconcat cat\na.c abc\n\nthe end\n");
+        let base = |pattern| GrepQuery {
+            max_matches: 10,
+            ..query(pattern)
+        };
+        let word = |pattern| GrepQuery {
+            is_word: true,
+            ..base(pattern)
+        };
+        let literal = |pattern| GrepQuery {
+            is_literal: true,
+            ..base(pattern)
+        };
+        let others = |pattern| GrepQuery {
+            inverts: true,
+            ..base(pattern)
+        };
+        let parts = |pattern| GrepQuery {
+            only_parts: true,
+            ..base(pattern)
+        };
+        for (name, query, want) in [
+            ("word", word("cat|the"), "1:cat 2:concat cat 5:the end "),
+            ("part of a word", word("conc|en"), ""),
+            ("literal", literal("a.c"), "3:a.c abc "),
+            (
+                "literal word",
+                GrepQuery {
+                    is_word: true,
+                    ..literal("a.c")
+                },
+                "3:a.c abc ",
+            ),
+            ("others", others("cat"), "3:a.c abc 4: 5:the end "),
+            (
+                "others of none",
+                others("x"),
+                "1:cat 2:concat cat 3:a.c abc 4: 5:the end ",
+            ),
+            ("others of all", others("^"), ""),
+            (
+                "from a line",
+                GrepQuery {
+                    start: 4,
+                    ..others("cat")
+                },
+                "4: 5:the end ",
+            ),
+            (
+                "around",
+                GrepQuery {
+                    before: 1,
+                    ..others("cat|^$|end")
+                },
+                "2-concat cat 3:a.c abc ",
+            ),
+            ("parts", parts("c[ao.]?"), "1:ca 2:co 2:ca 2:ca 3:c 3:c "),
+            ("empty parts", parts("x*"), "1: 2: 3: 4: 5: "),
+        ] {
+            let page = run(&artifact, &query);
+            assert_eq!(page.render().replace('\n', " "), want, "{name}");
+        }
+        let bad = grep(&artifact, &word("(a"), &*Tokenizer::Heuristic.counter());
+        assert!(!bad.unwrap_err().to_string().contains("half"));
+    }
+
+    proptest! {
+        #[test]
+        fn a_line_is_found_or_is_one_of_the_others(
+            lines in proptest::collection::vec("[abx ]{0,12}|(ab ){300,500}|x{2100}", 0..40),
+            pattern in prop_oneof![Just("ab"), Just("x"), Just("b a"), Just("^a"), Just("a*")],
+            markup: bool,
+        ) {
+            let layout = if markup { Layout::Markup } else { Layout::AsIs };
+            let artifact = artifact_as(&lines.join("\n"), layout);
+            let compiled = query(pattern).compiled().unwrap();
+            let search = |inverts| Search {
+                view: artifact.view(),
+                pattern: &compiled,
+                wanted: usize::MAX,
+                start: 0,
+                count_all: true,
+                inverts,
+            };
+            let numbers = |found: &MatchOffsets<'_>| -> Vec<u64> {
+                let line = |&offset| artifact.view().line_of_offset(offset).unwrap();
+                found.offsets.iter().map(line).collect()
+            };
+            let mut all = numbers(&scan::search(&search(false)).unwrap());
+            let mut others = scan::search(&search(true)).unwrap();
+            search(true).note_rest(&mut others).unwrap();
+            let mut by_block = long::search(&search(true)).unwrap();
+            search(true).note_rest(&mut by_block).unwrap();
+            prop_assert_eq!(numbers(&others), numbers(&by_block));
+            prop_assert_eq!(others.total, numbers(&others).len() as u64);
+            all.extend(numbers(&others));
+            all.sort_unstable();
+            let mut want = Vec::new();
+            let mut every = artifact.view().lines_from(1).unwrap();
+            while let Some(line) = every.next_line().unwrap() {
+                want.push(line.number);
+            }
+            prop_assert_eq!(all, want);
+        }
+    }
+
     proptest! {
         #[test]
         fn both_ways_and_both_threads_agree(
@@ -392,11 +612,12 @@ mod tests {
                 wanted: usize::MAX,
                 start: 0,
                 count_all: true,
+                inverts: false,
             };
             let one = scan::search(&search).unwrap();
             let two = long::search(&search).unwrap();
             let split = scan::search_parts(&search, 3).unwrap();
-            let lines = |found: &MatchOffsets| -> Vec<u64> {
+            let lines = |found: &MatchOffsets<'_>| -> Vec<u64> {
                 let line = |&offset| artifact.view().line_of_offset(offset).unwrap();
                 found.offsets.iter().map(line).collect()
             };

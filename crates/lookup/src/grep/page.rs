@@ -32,7 +32,7 @@ pub struct Match {
     /// The line number, counted from 1.
     pub line: u64,
     /// The text without the newline. Only a line that alone exceeds the budget is cut and marked
-    /// with `…`.
+    /// with `…`. With [`GrepQuery::only_parts`], the matching parts of the line, one on a line.
     pub text: String,
     /// The byte of the view at which the first match on the line begins.
     pub byte: u64,
@@ -64,6 +64,28 @@ impl GrepPage {
         }
         text
     }
+
+    /// Returns the lines of [`render`](Self::render), to be shown in another form. `None` stands
+    /// where lines are left out. Hidden characters are not marked.
+    #[must_use]
+    pub fn lines(&self) -> Vec<Option<PageLine<'_>>> {
+        let (mut lines, mut last) = (Vec::new(), None);
+        for found in &self.matches {
+            lines.extend(found.lines(&mut last));
+        }
+        lines
+    }
+}
+
+/// A line of a page of matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageLine<'a> {
+    /// The line number, counted from 1.
+    pub line: u64,
+    /// The text without the newline.
+    pub text: &'a str,
+    /// Whether the line is one of those that were looked for, and not near one of them.
+    pub is_match: bool,
 }
 
 impl Match {
@@ -73,20 +95,45 @@ impl Match {
 
     /// Appends the lines of the match. `last` is the last line that `text` already contains.
     fn render(&self, text: &mut String, last: &mut Option<u64>) {
-        let has_context = self.has_context();
-        let first = self.before.first().map_or(self.line, |one| one.line);
-        if has_context && last.is_some_and(|last| last + 1 < first) {
-            text.push_str("--\n");
+        for line in self.lines(last) {
+            let written = match line {
+                None => writeln!(text, "--"),
+                Some(PageLine {
+                    line,
+                    text: one,
+                    is_match,
+                }) => {
+                    let sign = if is_match { ':' } else { '-' };
+                    writeln!(text, "{line}{sign}{}", marked(one))
+                }
+            };
+            written.expect("writing to a string");
         }
-        let context = |text: &mut String, lines: &[Context]| {
-            for one in lines {
-                writeln!(text, "{}-{}", one.line, marked(&one.text)).expect("writing to a string");
-            }
+    }
+
+    /// Returns the lines of the match. `last` is the last line that is already shown.
+    fn lines<'s>(&'s self, last: &mut Option<u64>) -> Vec<Option<PageLine<'s>>> {
+        let first = self.before.first().map_or(self.line, |one| one.line);
+        let is_gap = self.has_context() && last.is_some_and(|last| last + 1 < first);
+        let near = |one: &'s Context| {
+            Some(PageLine {
+                line: one.line,
+                text: &one.text,
+                is_match: false,
+            })
         };
-        context(text, &self.before);
-        writeln!(text, "{}:{}", self.line, marked(&self.text)).expect("writing to a string");
-        context(text, &self.after);
+        let mut lines: Vec<_> = is_gap.then_some(None).into_iter().collect();
+        lines.extend(self.before.iter().map(near));
+        lines.extend(self.text.split('\n').map(|text| {
+            Some(PageLine {
+                line: self.line,
+                text,
+                is_match: true,
+            })
+        }));
+        lines.extend(self.after.iter().map(near));
         *last = Some(self.after.last().map_or(self.line, |one| one.line));
+        lines
     }
 }
 
@@ -98,7 +145,7 @@ pub(super) fn page(
     view: &View,
     pattern: &Pattern,
     query: &GrepQuery<'_>,
-    found: &MatchOffsets,
+    found: &MatchOffsets<'_>,
     counter: &dyn TokenCounter,
 ) -> Result<GrepPage, LookupError> {
     let page = filled(view, pattern, query, found, counter, false)?;
@@ -119,7 +166,7 @@ fn filled(
     view: &View,
     pattern: &Pattern,
     query: &GrepQuery<'_>,
-    found: &MatchOffsets,
+    found: &MatchOffsets<'_>,
     counter: &dyn TokenCounter,
     is_widened: bool,
 ) -> Result<GrepPage, LookupError> {
@@ -182,8 +229,11 @@ impl PageBuilder<'_> {
         upcoming: Option<u64>,
         is_first: bool,
     ) -> Result<Option<Match>, LookupError> {
-        let text = self.text_of(line)?;
+        let mut text = self.text_of(line)?;
         let first = self.seeker.find_at(text.as_bytes(), 0)?;
+        if self.query.only_parts && !self.query.inverts {
+            text = self.parts(&text)?;
+        }
         let (lines_before, lines_after) = self.around(line)?;
         let found = Match {
             line: line.number,
@@ -228,7 +278,10 @@ impl PageBuilder<'_> {
     fn cut(&self, found: Match, line: LineSpan) -> Match {
         /// Tokens for the line number, its colon, the marks of the cuts, and the newline.
         const AROUND: u64 = 12;
-        let at = usize::try_from(found.byte - line.start).unwrap_or(0);
+        let at = match self.query.only_parts {
+            true => 0,
+            false => usize::try_from(found.byte - line.start).unwrap_or(0),
+        };
         let at = found.text.floor_char_boundary(at.min(found.text.len()));
         let rest = &found.text[at..];
         let taken = fitting(rest, &[], self.query.budget.less(AROUND), self.counter);
@@ -236,6 +289,13 @@ impl PageBuilder<'_> {
         let trail = if taken < rest.len() { "…" } else { "" };
         let text = format!("{lead}{}{trail}", &rest[..taken]);
         Match { text, ..found }
+    }
+
+    /// Returns the parts of a line that match, one on a line.
+    fn parts(&self, text: &str) -> Result<String, LookupError> {
+        let parts = self.seeker.matches(text)?;
+        let parts: Vec<&str> = parts.into_iter().map(|part| &text[part]).collect();
+        Ok(parts.join("\n"))
     }
 
     fn text_of(&self, line: LineSpan) -> Result<String, LookupError> {
@@ -330,8 +390,8 @@ impl PageBuilder<'_> {
                 break;
             }
             let text = self.text_of(line)?;
-            if self.query.start <= line.number && self.seeker.find_at(text.as_bytes(), 0)?.is_some()
-            {
+            let is_match = self.seeker.find_at(text.as_bytes(), 0)?.is_some();
+            if self.query.start <= line.number && is_match != self.query.inverts {
                 break;
             }
             bytes += text.len() as u64;

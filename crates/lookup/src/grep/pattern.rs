@@ -247,6 +247,29 @@ impl<E: std::error::Error> From<E> for Halt {
 )]
 pub struct CostlyBoundary;
 
+impl Seeker<'_> {
+    /// Returns the parts of a line that match. Empty ones are left out.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the check of the seeker fails, or with [`CostlyBoundary`].
+    pub fn matches(&self, line: &str) -> io::Result<Vec<Range<usize>>> {
+        let (mut found, mut at) = (Vec::new(), 0);
+        while at <= line.len()
+            && let Some(one) = self.find_at(line.as_bytes(), at)?
+        {
+            // A match may begin or end within a character if the pattern matches single bytes.
+            let start = line.floor_char_boundary(one.start()).max(at);
+            let end = line.ceil_char_boundary(one.end());
+            if start < end {
+                found.push(start..end);
+            }
+            at = end.max(line.ceil_char_boundary(one.start() + 1));
+        }
+        Ok(found)
+    }
+}
+
 impl Matcher for Seeker<'_> {
     type Captures = NoCaptures;
     type Error = io::Error;

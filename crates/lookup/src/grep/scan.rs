@@ -18,14 +18,14 @@ const TWO_THREADS: u64 = 8 << 20;
 const WINDOW: u64 = 256 << 10;
 
 /// Searches the view.
-pub(super) fn search(search: &Search<'_>) -> io::Result<MatchOffsets> {
-    let large = search.view.bytes() >= TWO_THREADS && search.count_all;
+pub(super) fn search<'a>(search: &Search<'a>) -> io::Result<MatchOffsets<'a>> {
+    let large = search.view.bytes() >= TWO_THREADS && search.count_all && !search.inverts;
     search_parts(search, if large { 2 } else { 1 })
 }
 
 /// Searches the view in `parts` parts at the same time. If the first part already fills the page,
 /// the other parts are still counted.
-pub(super) fn search_parts(search: &Search<'_>, parts: u64) -> io::Result<MatchOffsets> {
+pub(super) fn search_parts<'a>(search: &Search<'a>, parts: u64) -> io::Result<MatchOffsets<'a>> {
     let mut bounds = vec![0];
     for part in 1..parts {
         let near = search.view.bytes() * part / parts;
@@ -33,7 +33,7 @@ pub(super) fn search_parts(search: &Search<'_>, parts: u64) -> io::Result<MatchO
     }
     bounds.push(search.view.bytes());
     bounds.dedup();
-    let found: Vec<io::Result<MatchOffsets>> = std::thread::scope(|scope| {
+    let found: Vec<io::Result<MatchOffsets<'_>>> = std::thread::scope(|scope| {
         let mut ranges = bounds.windows(2).map(|pair| (pair[0], pair[1]));
         let first = ranges.next();
         let others: Vec<_> = ranges
@@ -51,6 +51,8 @@ pub(super) fn search_parts(search: &Search<'_>, parts: u64) -> io::Result<MatchO
         let part = part?;
         all.total += part.total;
         all.offsets.extend(part.offsets);
+        // A query that inverts is searched in one part.
+        all.others = part.others;
     }
     all.offsets.truncate(search.wanted);
     Ok(all)
@@ -70,7 +72,7 @@ fn hard_line_start(view: &View, near: u64) -> io::Result<u64> {
     Ok(view.bytes())
 }
 
-fn search_range(search: &Search<'_>, (start, end): (u64, u64)) -> io::Result<MatchOffsets> {
+fn search_range<'a>(search: &Search<'a>, (start, end): (u64, u64)) -> io::Result<MatchOffsets<'a>> {
     let mut searcher = SearcherBuilder::new()
         .line_number(false)
         .bom_sniffing(false)
@@ -82,7 +84,7 @@ fn search_range(search: &Search<'_>, (start, end): (u64, u64)) -> io::Result<Mat
         search,
         seeker: &seeker,
         base: start,
-        found: MatchOffsets::default(),
+        found: search.offsets()?,
         done: false,
     };
     let (mut buffer, mut size) = (Vec::new(), WINDOW);
@@ -115,17 +117,17 @@ fn search_range(search: &Search<'_>, (start, end): (u64, u64)) -> io::Result<Mat
 }
 
 /// Records matching lines as the searcher finds them.
-struct OffsetCollector<'a> {
-    search: &'a Search<'a>,
-    seeker: &'a Seeker<'a>,
+struct OffsetCollector<'s, 'a> {
+    search: &'s Search<'a>,
+    seeker: &'s Seeker<'s>,
     /// The position in the view at which the current window begins.
     base: u64,
-    found: MatchOffsets,
+    found: MatchOffsets<'a>,
     /// Whether enough matches were found.
     done: bool,
 }
 
-impl Sink for OffsetCollector<'_> {
+impl Sink for OffsetCollector<'_, '_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, matched: &SinkMatch<'_>) -> io::Result<bool> {
@@ -133,7 +135,7 @@ impl Sink for OffsetCollector<'_> {
         let start = self.base + matched.absolute_byte_offset();
         let is_one = line.len() <= SOFT_CHARS && self.search.view.layout() != Layout::Markup;
         let go_on = match is_one {
-            true => self.search.note(&mut self.found, start),
+            true => self.search.note(&mut self.found, start)?,
             false => self.pieces(start, line)?,
         };
         self.done = !go_on;
@@ -141,11 +143,12 @@ impl Sink for OffsetCollector<'_> {
     }
 }
 
-impl OffsetCollector<'_> {
+impl OffsetCollector<'_, '_> {
     /// Records each view line, within a line that was broken into several, on which a match begins.
     fn pieces(&mut self, start: u64, line: &[u8]) -> io::Result<bool> {
         let (mut at, mut piece_end) = (0, 0);
-        while at <= line.len() {
+        // An empty match at the end would be on the line that was noted last.
+        while at == 0 || at < line.len() {
             let Some(found) = self.seeker.find_at(line, at)? else {
                 break;
             };
@@ -159,7 +162,7 @@ impl OffsetCollector<'_> {
                 piece_end += length;
             }
             let offset = start + found.start().max(piece_start) as u64;
-            if !self.search.note(&mut self.found, offset) {
+            if !self.search.note(&mut self.found, offset)? {
                 return Ok(false);
             }
             at = piece_end.max(found.start() + 1);

@@ -33,6 +33,7 @@ use crate::history::Earlier;
 use crate::limits::Limits;
 use crate::offloader::Offloader;
 use crate::redaction::{Redaction, redacted, withheld as withheld_text};
+use crate::seen::Seen;
 use crate::stored_secrets::{found, stored_how, told};
 
 use audience::Calls;
@@ -246,6 +247,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) ends: &'a TwoEnds,
     /// The outline, if it was made while storing.
     pub(crate) outlined: Option<Vec<OutlineEntry>>,
+    /// Through what the text is read if it was not searched as a whole.
+    pub(crate) seen: Option<&'a Seen>,
     pub(crate) presenter: &'a Presenter,
     pub(crate) templates: &'a Templates,
     pub(crate) store: &'a dyn ArtifactStore,
@@ -269,7 +272,11 @@ impl Subject<'_> {
         if let Some(opened) = self.opened.get() {
             return Ok(opened);
         }
-        let opened = self.open(self.manifest.handle)?;
+        let handle = self.manifest.handle;
+        let opened = match self.seen {
+            Some(seen) => seen.artifact(self.store.open(handle)?)?,
+            None => self.open(handle)?,
+        };
         Ok(self.opened.get_or_init(|| opened))
     }
 
@@ -338,22 +345,29 @@ impl Offloader {
     pub fn present_stored(&self, handle: Handle) -> Result<Presentation, RetrieveError> {
         let receipt = self.store.receipt(handle)?;
         let limits = self.limits(&receipt.manifest().facts.origin);
+        let ends = self.ends_of(handle)?;
+        let made = (None, None);
+        Ok(self.present(&receipt, &ends, made, (&limits, u64::MAX), None)?)
+    }
+
+    /// Returns the ends of a stored text as its reader may see them.
+    pub(crate) fn ends_of(&self, handle: Handle) -> Result<TwoEnds, RetrieveError> {
         let text = match self.artifact(handle) {
             Ok(artifact) if artifact.is_redacted() => Arc::clone(artifact.view().shared()),
             Ok(artifact) => artifact.text()?,
             Err(error) if error.hides_secrets() => withheld_text(),
             Err(error) => return Err(error),
         };
-        let ends = TwoEnds::of_text(text);
-        Ok(self.present(&receipt, &ends, None, (&limits, u64::MAX), None)?)
+        Ok(TwoEnds::of_text(text))
     }
 
-    /// Renders the message for a stored result.
+    /// Renders the message for a stored result, with the outline that was made while storing, and with
+    /// what the text is read through if it was not searched as a whole.
     pub(crate) fn present(
         &self,
         receipt: &Receipt,
         ends: &TwoEnds,
-        outlined: Option<Vec<OutlineEntry>>,
+        (outlined, seen): (Option<Vec<OutlineEntry>>, Option<&Seen>),
         (limits, json_bytes): (&Limits, u64),
         earlier: Option<Earlier>,
     ) -> Result<Presentation, StoreError> {
@@ -364,6 +378,7 @@ impl Offloader {
             json_bytes,
             ends,
             outlined,
+            seen,
             presenter: &self.presenter,
             templates: self.policy.templates(),
             store: &*self.store,
@@ -379,13 +394,7 @@ impl Offloader {
             true => Ok(withheld(manifest)),
             false => Err(error),
         });
-        let message = message.map_err(|error| match error {
-            RetrieveError::Store(error) => error,
-            error => StoreError::Damaged {
-                path: manifest.handle.to_string().into(),
-                what: error.to_string(),
-            },
-        })?;
+        let message = message.map_err(|error| error.of_stored(manifest.handle))?;
         let message = match limits.redaction {
             Redaction::Off => message,
             _ => message.redacted(self.redactor()),

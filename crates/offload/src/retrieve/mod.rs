@@ -83,6 +83,19 @@ impl RetrieveError {
     }
 }
 
+impl RetrieveError {
+    /// Returns the error of the store for an artifact that was stored a moment ago and cannot be read.
+    pub(crate) fn of_stored(self, handle: Handle) -> StoreError {
+        match self {
+            Self::Store(error) => error,
+            error => StoreError::Damaged {
+                path: handle.to_string().into(),
+                what: error.to_string(),
+            },
+        }
+    }
+}
+
 /// If a filter fails because the artifact cannot be read, the error is that of a failed lookup.
 impl From<QueryError> for RetrieveError {
     fn from(error: QueryError) -> Self {

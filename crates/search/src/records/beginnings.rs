@@ -1,24 +1,23 @@
 //! Reads beginnings and patterns: `starting with windows-`, `under /nutlink/`, `19.2.x`.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
+use super::pattern::Pattern;
 use super::reader::Reader;
 use super::test::Test;
 
-pub(super) static BEGINNING: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"(?i)\b(?:start(?:s|ing)?|begin(?:s|ning)?)\s+(?:with|by)\s+(?:an? |the )?["'`]?([^\s"'`,?()]+)|\b(?:under|below|start(?:s|ing)|begin(?:s|ning))\s+(/[^\s?,]+|[\w.]+-)(?:[?.,]|\s|$)"#).expect("invariant: the pattern is valid")
-});
+pub(super) static BEGINNING: Pattern = Pattern::new(
+    &[&["start", "begin", "under", "below"]],
+    || {
+        r#"(?i)\b(?:start(?:s|ing)?|begin(?:s|ning)?)\s+(?:with|by)\s+(?:an? |the )?["'`]?([^\s"'`,?()]+)|\b(?:under|below|start(?:s|ing)|begin(?:s|ning))\s+(/[^\s?,]+|[\w.]+-)(?:[?.,]|\s|$)"#.into()
+    },
+);
 /// `num*`, `/txs/...`, `19.2.x`.
-pub(super) static PATTERN: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?:^|[\s(])([\w/.@-]*[\w/@-])(?:\*|\.\.\.|…|\.x\b)")
-        .expect("invariant: the pattern is valid")
+pub(super) static PATTERN: Pattern = Pattern::new(&[&["*", "...", "…", ".x"]], || {
+    r"(?:^|[\s(])([\w/.@-]*[\w/@-])(?:\*|\.\.\.|…|\.x\b)".into()
 });
 
 impl Reader<'_, '_> {
     /// `starting with windows-`, `under /nutlink/`.
-    pub(super) fn beginnings(&mut self, pattern: &Regex) {
+    pub(super) fn beginnings(&mut self, pattern: &Pattern) {
         let Some(found) = pattern.captures(self.question) else {
             return;
         };

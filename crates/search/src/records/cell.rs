@@ -54,6 +54,21 @@ impl<'d> Cell<'d> {
         }
     }
 
+    /// Returns it as the JSON that a filter reads; `None` for what has several values.
+    pub(super) fn to_json(&self) -> Option<String> {
+        match self {
+            Self::Text(text) => Some(serde_json::Value::from(*text).to_string()),
+            Self::Number(number) => Some(number.to_string()),
+            // A cell of a table is a number if it is one in JSON.
+            Self::Figure(_, text) => match serde_json::from_str::<Number>(text) {
+                Ok(_) => Some((*text).to_owned()),
+                Err(_) => Some(serde_json::Value::from(*text).to_string()),
+            },
+            Self::Bool(is) => Some(is.to_string()),
+            Self::List(_) | Self::Members(_) => None,
+        }
+    }
+
     /// Returns whether it has no content: a blank text or an empty list.
     pub(super) fn is_empty(&self) -> bool {
         match self {

@@ -1,10 +1,9 @@
 //! Reads comparisons: `more than 5`, `between 3 and 4`, `newer than 1.2.3`.
 
-use std::sync::LazyLock;
-
-use regex::{Captures, Regex};
+use regex::Captures;
 
 use super::cell::Cell;
+use super::pattern::{DIGIT, Pattern};
 use super::quantity::{bytes as bytes_of, quantity, seconds};
 use super::reader::Reader;
 use super::table::rounded;
@@ -13,13 +12,50 @@ use super::test::{Comparison, Test};
 use super::version::Version;
 
 /// A number or version of a question, and what it is multiplied by.
-const NUMBER: &str = r"[$€£]?(?P<n>-?\d[\d,]*(?:\.\d+)*(?:-(?:alpha|beta|rc|pre|dev)[\w.]*)?)(?:(?P<k>k|m)\b|\s?(?P<u>thousand|million|billion|bn|[kmg]i?b|%|(?:ms|millis(?:econds?)?|s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?)\b)?(?:\b|\s|$))";
+const NUMBER: &str = r"[$€£]?(?P<n>-?[0-9][0-9,]*(?:\.[0-9]+)*(?:-(?:alpha|beta|rc|pre|dev)[0-9a-z_.]*)?)(?:(?P<k>k|m)\b|\s?(?P<u>thousand|million|billion|bn|[kmg]i?b|%|(?:ms|millis(?:econds?)?|s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?)\b)?(?:\b|\s|$))";
 
 const LARGER: &str = "more|greater|higher|larger|bigger|longer|stronger|deeper|better|later|newer|heavier|faster|taller|wider|costlier";
 const SMALLER: &str = "less|fewer|lower|smaller|shorter|cheaper|earlier|older|lighter|weaker|slower|shallower|younger|worse";
 
+/// Texts of which one stands before a number, or more often begins a word there.
+const BEFORE_WORDS: &[&str] = &[
+    "least",
+    "less",
+    "fewer",
+    "below",
+    "minimum",
+    "starting at",
+    "from",
+    ">",
+    "≥",
+    "most",
+    "more than",
+    "above",
+    "over",
+    "maximum",
+    "up to",
+    "<",
+    "≤",
+    "than",
+    "exceed",
+    "beyond",
+    "after",
+    "excess",
+    " of",
+    "under",
+    "beneath",
+    "before",
+    "prior",
+    "exactly",
+    "equal",
+    "precisely",
+    "=",
+];
+
+/// A number that stands alone.
+pub(super) static ALONE: Pattern = Pattern::new(&[&[DIGIT]], || format!(r"(?i)\b{NUMBER}").into());
 /// Words before a number.
-static BEFORE: LazyLock<Regex> = LazyLock::new(|| {
+pub(super) static BEFORE: Pattern = Pattern::new(&[&[DIGIT], BEFORE_WORDS], || {
     let pattern = format!(
         concat!(
             r"(?i)(?:(?P<ge>\b(?:at least|no less than|not less than|no fewer than|not below|a minimum of|minimum|starting at|from)|>=|≥)(?:\s+[a-z]+)?",
@@ -33,11 +69,11 @@ static BEFORE: LazyLock<Regex> = LazyLock::new(|| {
         smaller = SMALLER,
         number = NUMBER,
     );
-    Regex::new(&pattern).expect("invariant: the pattern is valid")
+    pattern.into()
 });
 
 /// Words behind a number.
-static BEHIND: LazyLock<Regex> = LazyLock::new(|| {
+pub(super) static BEHIND: Pattern = Pattern::new(&[&[DIGIT], &["+", "or", "and"]], || {
     let pattern = format!(
         concat!(
             r"(?i){number}(?:(?P<plus>\+)",
@@ -48,16 +84,17 @@ static BEHIND: LazyLock<Regex> = LazyLock::new(|| {
         smaller = SMALLER,
         number = NUMBER.replace("(?:\\b|\\s|$)", ""),
     );
-    Regex::new(&pattern).expect("invariant: the pattern is valid")
+    pattern.into()
 });
 
 /// A number of items: `with 0 labels`.
-static HAVING: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = format!(r"(?i)\b(?:has|have|having|with) {NUMBER}\s*(?P<name>[a-z]\w*)");
-    Regex::new(&pattern).expect("invariant: the pattern is valid")
-});
+pub(super) static HAVING: Pattern =
+    Pattern::new(&[&[DIGIT], &["has", "have", "having", "with"]], || {
+        let pattern = format!(r"(?i)\b(?:has|have|having|with) {NUMBER}\s*(?P<name>[a-z]\w*)");
+        pattern.into()
+    });
 
-static BETWEEN: LazyLock<Regex> = LazyLock::new(|| {
+pub(super) static BETWEEN: Pattern = Pattern::new(&[&[DIGIT], &["between", "from"]], || {
     let number = |name: &str| {
         NUMBER
             .replace("(?P<n>", &format!("(?P<n{name}>"))
@@ -71,7 +108,7 @@ static BETWEEN: LazyLock<Regex> = LazyLock::new(|| {
         number("3"),
         number("4"),
     );
-    Regex::new(&pattern).expect("invariant: the pattern is valid")
+    pattern.into()
 });
 
 /// A number of a question.
@@ -147,9 +184,6 @@ impl<'q> Asked<'q> {
 /// Returns the numbers of a question that no condition has read, each with the byte at which it
 /// begins.
 pub(super) fn unread_numbers(reader: &Reader<'_, '_>) -> impl Iterator<Item = (f64, usize)> {
-    static ALONE: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(&format!(r"(?i)\b{NUMBER}")).expect("invariant: the pattern is valid")
-    });
     ALONE.captures_iter(reader.question).filter_map(|found| {
         let whole = found.get(0)?;
         let is_count = |at: usize| reader.is_count(at);
@@ -185,7 +219,10 @@ impl Reader<'_, '_> {
             };
             // `80% and up` stands behind the number.
             let end = found.get(0).map_or(0, |whole| whole.end());
-            let goes_on = BEHIND.find_at(self.question, found.name("n").map_or(end, |n| n.start()));
+            let goes_on = BEHIND.on(self.question).and_then(|behind| {
+                let from = found.name("n").map_or(end, |n| n.start());
+                behind.find_at(self.question, from)
+            });
             let is_from = found[0].to_lowercase().starts_with("from");
             if is_from && goes_on.is_some_and(|next| next.start() <= end) {
                 continue;

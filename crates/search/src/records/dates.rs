@@ -1,14 +1,11 @@
 //! Reads dates: `after 2023-05`, `in March 2026`, `between 1990 and 1995`.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::moment::{self, Span, Unit, label, span};
+use super::pattern::{DIGIT, Pattern};
 use super::reader::Reader;
 use super::test::{Comparison, Test};
 
-static DATED: LazyLock<Regex> = LazyLock::new(|| {
+pub(super) static DATED: Pattern = Pattern::new(&[&[DIGIT]], || {
     let pattern = format!(
         concat!(
             r"(?i)(?:\b(?P<word>on or after|on or before|not before|no later than|later than|newer than|more recent than|younger than",
@@ -18,7 +15,12 @@ static DATED: LazyLock<Regex> = LazyLock::new(|| {
         ),
         date = moment::ASKED,
     );
-    Regex::new(&pattern).expect("invariant: the pattern is valid")
+    pattern.into()
+});
+
+/// A year between words.
+pub(super) static YEAR: Pattern = Pattern::new(&[&[DIGIT]], || {
+    r"(?:^|[\w,] )((?:19|20)\d\d)(?:[ ?,.]|$)".into()
 });
 
 impl Reader<'_, '_> {
@@ -60,10 +62,6 @@ impl Reader<'_, '_> {
 
     /// `2010 months`: a year without a word that says so, if some records are of that year.
     pub(super) fn bare_years(&mut self) {
-        static YEAR: LazyLock<Regex> = LazyLock::new(|| {
-            Regex::new(r"(?:^|[\w,] )((?:19|20)\d\d)(?:[ ?,.]|$)")
-                .expect("invariant: the pattern is valid")
-        });
         let Some(year) = YEAR.captures(self.question).and_then(|found| found.get(1)) else {
             return;
         };
@@ -114,7 +112,13 @@ impl Reader<'_, '_> {
         let best = self.best_column(at, is_dated);
         let named = best.map_or(0.0, |column| self.naming(column, at, NEAR));
         if is_year {
-            let numeric = |column: usize| self.is_numeric(column) && !is_dated(column);
+            let year = self.question.get(at..at + 4);
+            let year: Option<f64> = year.and_then(|year| year.parse().ok());
+            let numeric = |column: usize| {
+                self.is_numeric(column)
+                    && !is_dated(column)
+                    && year.is_none_or(|year| self.reaches(column, year))
+            };
             let numeric = self.best_column(at, numeric);
             if numeric.is_some_and(|column| self.naming(column, at, NEAR) > named) {
                 return None;

@@ -1,57 +1,80 @@
 //! Reads flags, members that records have or lack, releases, and words that nothing else has read.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use rustc_hash::FxHashSet;
 
 use super::cell::Cell;
 use super::load::Record;
+use super::pattern::Pattern;
 use super::reader::Reader;
 use super::terms::{DATE, NUMBERS, Word, alike, column_stems};
 use super::test::{Comparison, Test};
 use crate::words::{Stems, camel_parts, is_stop_word};
 
 /// Members that records have or lack: `with a bin field`.
-static HAVING: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:with|ha(?:s|ve|ving)|that set)\s+(an?\s+|the\s+|any\s+)?([\w.-]+)(?:\s+(field|member|key|attribute|property|column|entry))?")
-        .expect("invariant: the pattern is valid")
-});
+pub(super) static HAVING: Pattern = Pattern::new(
+    &[&["with", "has", "have", "having", "that set"]],
+    || {
+        r"(?i)\b(?:with|has|have|having|that set)\s+(an?\s+|the\s+|any\s+)?([\w.-]+)(?:\s+(field|member|key|attribute|property|column|entry))?".into()
+    },
+);
 /// Words before the name of a member that records lack: `without a license`, `no homepage`.
-static LACKING: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:without|lack(?:s|ing)?|miss(?:es|ing)|with no|ha(?:d|s|ve|ving) no|(?:(?:do|does|did)(?: not|n['’]t) (?:have|set|declare|list|specify|define)|(?:is|are)(?: not|n['’]t) having)|omit(?:s|ting)?|nobody(?: is)?|no one(?: is)?|(?:^|[:;,]\s*)no|with(?: an?)? (?:empty|missing|unknown|blank|null))\s+(?:an?\s+|the\s+|any\s+|its\s+|their\s+)?")
-        .expect("invariant: the pattern is valid")
-});
+pub(super) static LACKING: Pattern = Pattern::new(
+    &[&[
+        "without", "out of", "lack", "miss", "no", "'t", "’t", "omit", "empty", "unknown", "blank",
+        "null",
+    ]],
+    || {
+        r"(?i)\b(?:without|out of|lack(?:s|ing)?|miss(?:es|ing)|with no|(?:had|has|have|having) no|(?:(?:do|does|did)(?: not|(?:n't|n’t)) (?:have|set|declare|list|specify|define)|(?:is|are)(?: not|(?:n't|n’t)) having)|omit(?:s|ting)?|nobody(?: is)?|no one(?: is)?|(?:^|[:;,]\s*)no|with(?: an?)? (?:empty|missing|unknown|blank|null))\s+(?:an?\s+|the\s+|any\s+|its\s+|their\s+)?".into()
+    },
+);
 /// Words behind it: `whose license is missing`, `where license is null`.
-static LACKED: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:whose|where|with)\s+(?:the\s+)?((?:[\w.-]+\s+){1,4}?)(?:is|are|=)?\s*(?:missing|empty|null|absent|blank|unknown|not (?:set|given|known|present|specified))\b")
-        .expect("invariant: the pattern is valid")
-});
+pub(super) static LACKED: Pattern = Pattern::new(
+    &[
+        &["whose", "where", "with"],
+        &[
+            "missing", "empty", "null", "absent", "blank", "unknown", "not",
+        ],
+    ],
+    || {
+        r"(?i)\b(?:whose|where|with)\s+(?:the\s+)?((?:[\w.-]+\s+){1,4}?)(?:is|are|=)?\s*(?:missing|empty|null|absent|blank|unknown|not (?:set|given|known|present|specified))\b".into()
+    },
+);
 /// The same behind one word: `assignee null`, `the sex is unknown`.
-static ABSENT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b([\w.-]+)\s+(?:(?:is|are|=|==)\s*)?(?:missing|empty|null|absent|blank|unknown|unset)\b")
-        .expect("invariant: the pattern is valid")
-});
+pub(super) static ABSENT: Pattern = Pattern::new(
+    &[&[
+        "missing", "empty", "null", "absent", "blank", "unknown", "unset",
+    ]],
+    || {
+        r"(?i)\b([\w.-]+)\s+(?:(?:is|are|=|==)\s*)?(?:missing|empty|null|absent|blank|unknown|unset)\b".into()
+    },
+);
 /// Words behind the name of a member that records have: `links is not null`, `links set`.
-static PRESENT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b([\w.-]+)\s+(?:(?:is|are|=|!=)\s+)?(?:not (?:null|empty|missing|blank)|non-?(?:null|empty)|null(?:s)? excluded|!= ?null|set|present|given|filled(?: in)?)\b")
-        .expect("invariant: the pattern is valid")
-});
+pub(super) static PRESENT: Pattern = Pattern::new(
+    &[&[
+        "null", "empty", "missing", "blank", "set", "present", "given", "filled",
+    ]],
+    || {
+        r"(?i)\b([\w.-]+)\s+(?:(?:is|are|=|!=)\s+)?(?:not (?:null|empty|missing|blank)|non-?(?:null|empty)|null(?:s)? excluded|!= ?null|set|present|given|filled(?: in)?)\b".into()
+    },
+);
 /// Words for versions without a suffix.
-static RELEASED: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:stable|final|plain|non-?(?:canary|pre-?releases?|beta|experimental)|(?:without|no|not)(?: an?| any| the)? (?:pre-?releases?|suffix(?:es)?|dash(?:es)?)(?: suffix(?:es)?)?|x\.y\.z)\b")
-        .expect("invariant: the pattern is valid")
-});
+pub(super) static RELEASED: Pattern = Pattern::new(
+    &[&[
+        "stable", "final", "plain", "non", "release", "suffix", "dash", "x.y.z",
+    ]],
+    || {
+        r"(?i)\b(?:stable|final|plain|non-?(?:canary|pre-?releases?|beta|experimental)|(?:without|no|not)(?: an?| any| the)? (?:pre-?releases?|suffix(?:es)?|dash(?:es)?)(?: suffix(?:es)?)?|x\.y\.z)\b".into()
+    },
+);
 /// Words for versions with a suffix.
-static UNRELEASED: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:pre-?releases?|unstable|release candidates?)\b")
-        .expect("invariant: the pattern is valid")
+pub(super) static UNRELEASED: Pattern = Pattern::new(&[&["release", "unstable"]], || {
+    r"(?i)\b(?:pre-?releases?|unstable|release candidates?)\b".into()
 });
 
 impl Reader<'_, '_> {
     /// `stable versions`, `prereleases`: versions without or with a suffix.
     pub(super) fn releases(&mut self) {
-        let found = |pattern: &Regex| {
+        let found = |pattern: &Pattern| {
             pattern
                 .find(self.question)
                 .map(|one| (one.start(), one.end()))
@@ -77,8 +100,12 @@ impl Reader<'_, '_> {
         const FIRST: usize = 50;
         let is_flag = |column: &usize| {
             let flag = |cell: &Cell<'_>| {
-                let bit = cell.any(|text| text == "0" || text == "1");
-                matches!(cell, Cell::Bool(_)) || cell.is_number() && bit
+                let is_any = |all: &[&str]| {
+                    cell.any(|text| all.iter().any(|one| one.eq_ignore_ascii_case(text)))
+                };
+                matches!(cell, Cell::Bool(_))
+                    || cell.is_number() && is_any(&["0", "1"])
+                    || matches!(cell, Cell::Text(_)) && is_any(&["yes", "no", "true", "false"])
             };
             // Most columns have no flag among their first values.
             let cells = self.collection.records.iter();
@@ -212,6 +239,9 @@ impl Reader<'_, '_> {
     fn undone(&mut self) {
         const ROOT: usize = 4;
         for at in 0..self.words.len() {
+            if self.done(at) {
+                continue;
+            }
             let Some(rest) = self.words[at].stem.strip_prefix("un") else {
                 continue;
             };
@@ -229,6 +259,30 @@ impl Reader<'_, '_> {
                 self.take(self.words[at].start, self.words[at].end);
             }
         }
+    }
+
+    /// `merged`: what has a date in `mergedAt`, or a text in `deprecated`, if some records have none.
+    /// `not assigned`: what has no assignee. Returns whether word `at` says so.
+    fn done(&mut self, at: usize) -> bool {
+        let word = &self.words[at];
+        let is_negated = self.is_denied(at);
+        let is_of = |column: &usize| {
+            let is_named = match &self.columns[*column][..] {
+                [stem] if is_negated => alike(&word.stem, stem),
+                [stem] => *stem == word.stem && !self.is_numeric(*column),
+                _ => false,
+            };
+            is_named && !self.collection.records.iter().all(|one| one.has(*column))
+        };
+        let column = (0..self.columns.len()).find(is_of);
+        let is_bool =
+            |&column: &usize| self.share(column, |cell| matches!(cell, Cell::Bool(_))) > 0.0;
+        let column = column.filter(|column| !is_bool(column));
+        let column = column.filter(|_| !self.taken[at] && word.lower.ends_with("ed"));
+        if let Some(column) = column {
+            self.add_weak(column, Test::Present, is_negated);
+        }
+        column.is_some()
     }
 
     /// Whether a text is the last step of a column's name, whatever its case.

@@ -1,56 +1,88 @@
 //! Reads groups and figures: `how many per year`, `which state has the most`, `average price`.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use rustc_hash::FxHashSet;
 
-use super::moment::Unit;
+use super::moment::{Unit, label};
+use super::pattern::Pattern;
 use super::plan::{COUNTED, Group};
 use super::reader::Reader;
 use super::terms::{Word, alike, is_superlative, number, squeezed, superlatives_of};
 use crate::words::is_stop_word;
 
 /// `how many per year`, `number of movies by genre`.
-static PER: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:how (?:many|often)|number|count|counts|breakdown|break down|broken down|split|divided|distribution|distributed|tally|histogram|frequency|frequencies|total)\b.*?\b(?:per|by|over|each|every|grouped by)\s+(?:the\s+)?(?:(?:kind|type|sort|value)s?\s+of\s+)?")
-        .expect("invariant: the pattern is valid")
-});
+pub(super) static PER: Pattern = Pattern::new(
+    &[
+        &[
+            "how many",
+            "how often",
+            "number",
+            "count",
+            "break",
+            "split",
+            "divided",
+            "distribut",
+            "tally",
+            "histogram",
+            "frequenc",
+            "total",
+            "broken",
+        ],
+        &["per", "by", "over", "each", "every"],
+    ],
+    || {
+        r"(?i)\b(?:how (?:many|often)|number|count|counts|breakdown|break down|broken down|split|divided|distribution|distributed|tally|histogram|frequency|frequencies|total)\b.*?\b(?:per|by|over|each|every|grouped by)\s+(?:the\s+)?(?:(?:kind|type|sort|value)s?\s+of\s+)?".into()
+    },
+);
 /// `per year` alone, `grouped by state`.
-static EACH: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:group(?:ed)? by|per|for each|in each)\s+(?:the\s+)?")
-        .expect("invariant: the pattern is valid")
+pub(super) static EACH: Pattern = Pattern::new(&[&["group", "per", "each"]], || {
+    r"(?i)\b(?:group(?:ed)? by|per|for each|in each)\s+(?:the\s+)?".into()
 });
 /// `license distribution`.
-static SPREAD: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(\w+) (?:counts? )?(?:distribution|breakdown|histogram|frequenc(?:y|ies))\b")
-        .expect("invariant: the pattern is valid")
-});
+pub(super) static SPREAD: Pattern = Pattern::new(
+    &[&["distribution", "breakdown", "histogram", "frequenc"]],
+    || r"(?i)\b(\w+) (?:counts? )?(?:distribution|breakdown|histogram|frequenc(?:y|ies))\b".into(),
+);
 /// `different states`, `unique names`.
-static DISTINCT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:different|distinct|unique)\s+(?:values? (?:of|for|in) )?(?:the\s+)?")
-        .expect("invariant: the pattern is valid")
+pub(super) static DISTINCT: Pattern = Pattern::new(&[&["different", "distinct", "unique"]], || {
+    r"(?i)\b(?:different|distinct|unique)\s+(?:values? (?:of|for|in) )?(?:the\s+)?".into()
 });
 /// Values that several records have.
-static SHARED: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\bduplicat(?:e|es|ed)\b|\bcopies\b|\bmore than once\b|\b(?:several|multiple) (?:times|versions|copies)\b")
-        .expect("invariant: the pattern is valid")
-});
+pub(super) static SHARED: Pattern = Pattern::new(
+    &[&[
+        "duplicat",
+        "copies",
+        "more than once",
+        "several",
+        "multiple",
+    ]],
+    || {
+        r"(?i)\bduplicat(?:e|es|ed)\b|\bcopies\b|\bmore than once\b|\b(?:several|multiple) (?:times|versions|copies)\b".into()
+    },
+);
 /// `which state has the most`, `directors with the fewest`.
-static MOST: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:most|fewest|least|(?:highest|largest|biggest|greatest|lowest|smallest|maximum|max) (?:number|count|amount))\b")
-        .expect("invariant: the pattern is valid")
-});
+pub(super) static MOST: Pattern = Pattern::new(
+    &[&[
+        "most", "fewest", "least", "highest", "largest", "biggest", "greatest", "lowest",
+        "smallest", "max",
+    ]],
+    || {
+        r"(?i)\b(?:most|fewest|least|(?:highest|largest|biggest|greatest|lowest|smallest|maximum|max) (?:number|count|amount))\b".into()
+    },
+);
 /// `busiest days`, `two dates with the most`.
-static BUSY: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:busiest (?:\w+ )?(days?|dates?|months?|years?)|(?:calendar )?(days?|dates?|months?|years?) (?:with|ha(?:s|d|ve)|do|did) .*?\b(?:most|highest number))\b")
-        .expect("invariant: the pattern is valid")
+pub(super) static BUSY: Pattern = Pattern::new(&[&["busiest", "most", "highest number"]], || {
+    r"(?i)\b(?:busiest (?:\w+ )?(days?|dates?|months?|years?)|(?:calendar )?(days?|dates?|months?|years?) (?:with|ha(?:s|d|ve)|do|did) .*?\b(?:most|highest number))\b".into()
 });
 /// Words for a figure of a column.
-pub(super) static FIGURE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:average|avg|mean|median|sum|combined|on average|in sum|add(?:ed|s)? up)\b|^(?:what is |what's |give me )?(?:the )?total\b|\b(?:how much|what)\b.*\b(?:in total|together|altogether|overall)\b|\w total\W*$|\b(?:total|sum) of\b")
-        .expect("invariant: the pattern is valid")
-});
+pub(super) static FIGURE: Pattern = Pattern::new(
+    &[&[
+        "average", "avg", "mean", "median", "sum", "combined", "add", "total", "together",
+        "overall",
+    ]],
+    || {
+        r"(?i)\b(?:average|avg|mean|median|sum|combined|on average|in sum|add(?:ed|s)? up)\b|^(?:what is |what's |give me )?(?:the )?total\b|\b(?:how much|what)\b.*\b(?:in total|together|altogether|overall)\b|\w total\W*$|\b(?:total|sum) of\b".into()
+    },
+);
 
 /// Returns the part of a date that a word names.
 fn unit_of(word: &str) -> Option<Unit> {
@@ -65,7 +97,7 @@ fn unit_of(word: &str) -> Option<Unit> {
 impl Reader<'_, '_> {
     /// `how many per year`, `which state has the most airports`, `different states`.
     pub(super) fn grouped(&mut self) {
-        let behind = |pattern: &Regex| {
+        let behind = |pattern: &Pattern| {
             let end = pattern.find(self.question)?.end();
             (!self.is_within_name(end)).then_some(end)
         };
@@ -75,6 +107,7 @@ impl Reader<'_, '_> {
             && let Some(unit) = found.get(1).or(found.get(2))
             && let Some(unit) = unit_of(&unit.as_str().to_lowercase())
             && let Some(column) = self.dated(found.get(0).map_or(0, |whole| whole.start()))
+            && self.shares_unit(column, unit)
         {
             self.group(column, Some(unit), is_descending);
             return;
@@ -154,6 +187,14 @@ impl Reader<'_, '_> {
                 self.group(column, None, is_descending);
             }
         }
+    }
+
+    /// Whether several records have dates of the same day, month or year.
+    fn shares_unit(&self, column: usize, unit: Unit) -> bool {
+        let mut known = FxHashSet::default();
+        let cells = self.collection.records.iter();
+        let mut moments = cells.filter_map(|record| record.get(column)?.moment());
+        moments.any(|moment| !known.insert(label(moment, unit)))
     }
 
     /// `how many countries`: the column of texts that the words behind name, if records share its

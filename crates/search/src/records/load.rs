@@ -35,6 +35,8 @@ const OTHER_LINES: usize = 10;
 pub(super) struct Document {
     text: Vec<u8>,
     kind: ContentKind,
+    /// What separates the cells of a table.
+    delimiter: u8,
 }
 
 /// What a document contains, parsed.
@@ -49,6 +51,8 @@ pub(super) enum Parsed<'d> {
         /// The names of the columns; none if the first line is a row.
         header: Option<csv::ByteRecord>,
         rows: Vec<csv::ByteRecord>,
+        /// Whether filters read the rows as objects, too.
+        has_filter: bool,
     },
 }
 
@@ -88,6 +92,8 @@ pub(super) struct Collection<'d> {
     pub(super) left_out: usize,
     /// The number of the collection in whose records its own are lists.
     pub(super) outer: Option<usize>,
+    /// Whether a filter over the document finds its records as objects.
+    pub(super) has_filter: bool,
     by_step: FxHashMap<(Option<usize>, &'d str), usize>,
     /// How many columns are members of each column.
     members: Vec<usize>,
@@ -109,27 +115,45 @@ impl Document {
         if view.bytes() > MOST_BYTES {
             return Ok(None);
         }
-        let start = match kind {
-            ContentKind::Json => facts.view.prelude,
-            ContentKind::Ndjson | ContentKind::Csv | ContentKind::Tsv => 0,
-            // A table without a header may be stored as text.
-            ContentKind::Text | ContentKind::Log => {
+        let (start, delimiter) = match kind {
+            ContentKind::Json => (facts.view.prelude, b','),
+            ContentKind::Ndjson => (0, b','),
+            // A table without a header, or with semicolons, may be stored as text.
+            ContentKind::Text | ContentKind::Log | ContentKind::Csv | ContentKind::Tsv => {
                 let start = view.source().bytes(0, LOOKED_AT.min(view.bytes()))?;
-                if !is_tabbed(&start) {
-                    return Ok(None);
+                match (kind, delimiter(&start)) {
+                    (ContentKind::Tsv, _) => (0, b'\t'),
+                    (_, Some(delimiter)) => (0, delimiter),
+                    (ContentKind::Csv, None) => (0, b','),
+                    _ => return Ok(None),
                 }
-                0
             }
             _ => return Ok(None),
         };
         let text = view.source().bytes(start, view.bytes())?;
-        Ok(Some(Self { text, kind }))
+        Ok(Some(Self {
+            text,
+            kind,
+            delimiter,
+        }))
+    }
+
+    pub(super) fn text(&self) -> &[u8] {
+        &self.text
     }
 
     /// Returns a document of this text.
     #[cfg(test)]
     pub(super) fn of(text: Vec<u8>, kind: ContentKind) -> Self {
-        Self { text, kind }
+        let delimiter = match kind {
+            ContentKind::Csv => delimiter(&text).unwrap_or(b','),
+            _ => b'\t',
+        };
+        Self {
+            text,
+            kind,
+            delimiter,
+        }
     }
 
     /// Parses it; `None` if it cannot be read.
@@ -137,8 +161,14 @@ impl Document {
         match self.kind {
             ContentKind::Json => serde_json::from_slice(&self.text).ok().map(Parsed::Json),
             ContentKind::Ndjson => lines(&self.text),
-            ContentKind::Csv => rows(&self.text, b','),
-            _ => rows(&self.text, b'\t'),
+            kind => {
+                let has_filter = match self.delimiter {
+                    b',' => kind == ContentKind::Csv,
+                    b'\t' => kind == ContentKind::Tsv,
+                    _ => false,
+                };
+                rows(&self.text, self.delimiter, has_filter)
+            }
         }
     }
 }
@@ -158,12 +188,12 @@ fn lines(text: &[u8]) -> Option<Parsed<'_>> {
 }
 
 /// Reads the rows of a table; `None` if one cannot be read.
-fn rows(text: &[u8], delimiter: u8) -> Option<Parsed<'_>> {
+fn rows(text: &[u8], delimiter: u8, has_filter: bool) -> Option<Parsed<'_>> {
     /// A name has fewer bytes.
     const LONGEST_NAME: usize = 40;
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(delimiter)
-        .quoting(delimiter == b',')
+        .quoting(delimiter != b'\t')
         .flexible(true)
         .has_headers(false)
         .from_reader(text);
@@ -180,16 +210,29 @@ fn rows(text: &[u8], delimiter: u8) -> Option<Parsed<'_>> {
     };
     let is_header = rows.first()?.iter().all(is_name);
     let header = is_header.then(|| rows.remove(0));
-    Some(Parsed::Rows { header, rows })
+    let has_filter = has_filter && header.is_some();
+    Some(Parsed::Rows {
+        header,
+        rows,
+        has_filter,
+    })
 }
 
-/// Whether the first lines have the same number of tabs, at least two.
-fn is_tabbed(text: &[u8]) -> bool {
+/// The tab or semicolon of which the first lines have the same number, at least two.
+fn delimiter(text: &[u8]) -> Option<u8> {
     const LINES: usize = 20;
-    let lines = text.split(|&byte| byte == b'\n').take(LINES);
-    let mut tabs = lines.map(|line| line.iter().filter(|&&byte| byte == b'\t').count());
-    tabs.next()
-        .is_some_and(|first| first >= 2 && tabs.all(|tabs| tabs == first))
+    let is_alike = |delimiter: &u8| {
+        let lines = text.split(|byte| *byte == b'\n').take(LINES);
+        // The last line may be cut off, or the empty one behind the last.
+        let lines: Vec<&[u8]> = lines.take_while(|line| !line.is_empty()).collect();
+        let mut counts = lines
+            .iter()
+            .map(|line| line.iter().filter(|byte| *byte == delimiter).count());
+        let first = counts.next();
+        lines.len() > LEAST_RECORDS
+            && first.is_some_and(|first| first >= 2 && counts.all(|count| count == first))
+    };
+    [b'\t', b';'].into_iter().find(is_alike)
 }
 
 impl<'d> Parsed<'d> {
@@ -211,6 +254,7 @@ impl<'d> Parsed<'d> {
             Self::Lines { values, left_out } => {
                 let mut lines = Collection {
                     left_out: *left_out,
+                    has_filter: *left_out == 0,
                     ..Collection::default()
                 };
                 for value in values {
@@ -219,7 +263,14 @@ impl<'d> Parsed<'d> {
                 with_inner(vec![lines])
             }
             Self::Rows { rows, .. } if rows.len() < LEAST_RECORDS => Vec::new(),
-            Self::Rows { header, rows } => vec![Collection::of_rows(header.as_ref(), rows)],
+            Self::Rows {
+                header,
+                rows,
+                has_filter,
+            } => vec![Collection {
+                has_filter: *has_filter,
+                ..Collection::of_rows(header.as_ref(), rows)
+            }],
         }
     }
 }
@@ -235,6 +286,7 @@ impl<'d> Collection<'d> {
     pub(super) fn of_json(path: &str, list: &'d Json<'d>) -> Self {
         let mut collection = Self {
             path: path.to_owned(),
+            has_filter: matches!(list, Json::List(items) if items.iter().all(Json::is_object)),
             ..Self::default()
         };
         match list {
@@ -290,6 +342,25 @@ impl<'d> Collection<'d> {
             collection.push(record);
         }
         collection
+    }
+
+    /// Returns the keys that lead to a column in a record; `None` if the column is no member of
+    /// objects in all records that have it.
+    pub(super) fn steps(&self, mut column: usize) -> Option<Vec<&'d str>> {
+        let mut steps = Vec::new();
+        loop {
+            let mut known = self.by_step.iter();
+            let (&(parent, key), _) = known.find(|(_, at)| **at == column)?;
+            steps.insert(0, key);
+            let Some(parent) = parent else {
+                return Some(steps);
+            };
+            let mut outer = self.records.iter().filter_map(|one| one.get(parent));
+            if !outer.all(|cell| matches!(cell, Cell::Members(_))) {
+                return None;
+            }
+            column = parent;
+        }
     }
 
     fn push(&mut self, mut record: Record<'d>) {

@@ -10,6 +10,7 @@ mod beginnings;
 mod cell;
 mod comparisons;
 mod dates;
+mod filter;
 mod flags;
 mod forms;
 mod further;
@@ -18,6 +19,7 @@ mod inner;
 mod load;
 mod moment;
 mod order;
+mod pattern;
 mod plan;
 mod quantity;
 mod reader;
@@ -30,6 +32,8 @@ mod tests;
 mod value;
 mod values;
 mod version;
+#[cfg(test)]
+mod wordings;
 
 use std::io;
 
@@ -38,26 +42,57 @@ use spillgate_lookup::Artifact;
 use spillgate_text::TokenCounter;
 
 use further::with_further;
+use groups::FIGURE;
 use load::{Collection, Document, Parsed};
-use plan::{Plan, plan};
+use plan::{COUNTED, Plan, plan};
 use table::table;
+use terms::is_superlative;
 use test::selected;
+
+use crate::needles::Needles;
+use crate::question::Question;
+use crate::words::is_stop_word;
 
 /// Most records that a question without an order or a count may select: more is a common word.
 const MOST_SELECTED: usize = 2000;
 
 /// Returns a table of the records that a question asks for; `None` if it asks for none.
+///
+/// A question that only asks why something failed asks for records that say so. If no word of the
+/// document begins like a word of such a question, the records are not read.
 pub(crate) fn answer(
     artifact: &Artifact,
-    question: &str,
+    question: &Question,
+    words: &str,
     budget: TokenBudget,
     counter: &dyn TokenCounter,
 ) -> io::Result<Option<String>> {
     let Some(document) = Document::read(artifact)? else {
         return Ok(None);
     };
+    if question.is_about_failure && !may_concern(words, document.text()) {
+        return Ok(None);
+    }
     let parsed = document.parse();
-    Ok(parsed.and_then(|parsed| answer_of(&parsed, question, budget, counter)))
+    Ok(parsed.and_then(|parsed| answer_of(&parsed, words, budget, counter)))
+}
+
+/// Whether a question about a failure may ask for records of a text: it contains the beginning of
+/// one of its words, or the question asks for an end of an order, a number or a figure.
+fn may_concern(question: &str, text: &[u8]) -> bool {
+    /// Bytes of a word by which its other forms are found, too.
+    const BEGINNING: usize = 3;
+    let lower = question.to_lowercase();
+    let words = lower.split(|c: char| !c.is_alphanumeric());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let asks = |word: &&str| is_superlative(word) || word.contains(char::is_numeric);
+    if words.iter().any(asks) || COUNTED.is_match(question) || FIGURE.is_match(question) {
+        return true;
+    }
+    let words = words.into_iter().filter(|word| !is_stop_word(word));
+    let beginnings = words.map(|word| word.get(..BEGINNING).unwrap_or(word));
+    let beginnings: Vec<&str> = beginnings.collect();
+    Needles::new(&beginnings).find(text, 0).is_some()
 }
 
 /// Returns the table of the collection that fits the question best.
@@ -112,4 +147,42 @@ fn is_answerable(plan: &Plan, collection: &Collection<'_>) -> bool {
         return plan.conditions.iter().all(|one| one.test.compares());
     }
     plan.is_count || plan.has_result() || count <= MOST_SELECTED
+}
+
+/// All patterns over questions.
+#[cfg(test)]
+fn patterns() -> Vec<&'static pattern::Pattern> {
+    vec![
+        &beginnings::BEGINNING,
+        &beginnings::PATTERN,
+        &comparisons::ALONE,
+        &comparisons::BEFORE,
+        &comparisons::BEHIND,
+        &comparisons::HAVING,
+        &comparisons::BETWEEN,
+        &dates::DATED,
+        &dates::YEAR,
+        &flags::HAVING,
+        &flags::LACKING,
+        &flags::LACKED,
+        &flags::ABSENT,
+        &flags::PRESENT,
+        &flags::RELEASED,
+        &flags::UNRELEASED,
+        &groups::PER,
+        &groups::EACH,
+        &groups::SPREAD,
+        &groups::DISTINCT,
+        &groups::SHARED,
+        &groups::MOST,
+        &groups::BUSY,
+        &groups::FIGURE,
+        &order::BY_NUMBER,
+        &plan::COUNTED,
+        &terms::LARGE,
+        &terms::COMPARED,
+        &terms::SINGLE,
+        &terms::OR_MORE,
+        &values::LITERAL,
+    ]
 }

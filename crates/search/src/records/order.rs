@@ -1,14 +1,13 @@
 //! Reads orders: `the three most expensive`, `deepest`, `hit most often`.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use rustc_hash::FxHashSet;
 
+use super::pattern::Pattern;
 use super::plan::{Group, Order};
 use super::reader::Reader;
 use super::terms::{
-    DATE, Superlative, Word, alike, is_superlative, number, squeezed, superlatives, superlatives_of,
+    DATE, SINCE, SOON, Superlative, TOOK, Word, alike, is_superlative, number, squeezed,
+    superlatives, superlatives_of,
 };
 use crate::words::camel_parts;
 
@@ -17,9 +16,8 @@ pub(super) const GREAT: [&str; 6] = [
     "largest", "biggest", "highest", "greatest", "smallest", "lowest",
 ];
 
-static BY_NUMBER: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\bby (?:the )?(?:number|count|frequency)\b")
-        .expect("invariant: the pattern is valid")
+pub(super) static BY_NUMBER: Pattern = Pattern::new(&[&["number", "count", "frequency"]], || {
+    r"(?i)\bby (?:the )?(?:number|count|frequency)\b".into()
 });
 
 impl Reader<'_, '_> {
@@ -78,8 +76,8 @@ impl Reader<'_, '_> {
 
     /// The word of the question that asks for an end of an order.
     fn end_of_order(&self) -> Option<(usize, Vec<Superlative<'_>>)> {
-        const WEAK: [&str; 5] = ["first", "last", "south", "north", "top"];
-        let (at, senses) = self.words.iter().enumerate().find_map(|(at, word)| {
+        const WEAK: [&str; 6] = ["first", "last", "next", "south", "north", "top"];
+        let ends = self.words.iter().enumerate().find_map(|(at, word)| {
             let senses = superlatives(&word.lower);
             let name = senses.first()?.name;
             if self.taken[at] || self.is_in_name(at) {
@@ -88,9 +86,16 @@ impl Reader<'_, '_> {
             // `first` and `last` name people and parts, too; `at most` was read.
             let is_weak = WEAK.contains(&name);
             let before = at.checked_sub(1).map_or("", |at| &*self.words[at].lower);
-            let is_meant = self.count_near(at).is_some() || name == "top" || before.ends_with("ed");
+            // `signed the first`, `the very last request`, `last request path`.
+            let is_last = at + 1 == self.words.len() || before == "very";
+            let leads = at == 0 && !self.names_column(word);
+            let is_meant = self.count_near(at).is_some()
+                || name == "top"
+                || before.ends_with("ed")
+                || ["first", "last", "next"].contains(&name) && (is_last || leads);
             (!is_weak || is_meant).then_some((at, senses))
-        })?;
+        });
+        let (at, senses) = ends.or_else(|| Some((self.placed()?, superlatives("most"))))?;
         // `top 3 most expensive` means what `most expensive` means.
         let more = (at + 1..self.words.len().min(at + 4)).find_map(|at| {
             let senses = superlatives(&self.words[at].lower);
@@ -104,6 +109,15 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// The word that tells a place in an order: `comes second in sales`.
+    fn placed(&self) -> Option<usize> {
+        const PLACES: [&str; 4] = ["second", "third", "fourth", "fifth"];
+        let is_placed = |pair: &[Word]| {
+            PLACES.contains(&&*pair[0].lower) && ["in", "by"].contains(&&*pair[1].lower)
+        };
+        self.words.windows(2).position(is_placed)
+    }
+
     /// `most expensive` means what `expensive` means, and `biggest number of` no size.
     fn whole_sense<'s>(&'s self, at: usize, senses: Vec<Superlative<'s>>) -> Vec<Superlative<'s>> {
         let next = self.words.get(at + 1).map_or("", |word| &*word.lower);
@@ -112,6 +126,24 @@ impl Reader<'_, '_> {
             known => known,
         };
         match senses[0].name {
+            "longest" => {
+                let sense = |is_descending, means| Superlative {
+                    name: "longest",
+                    is_descending,
+                    means,
+                };
+                let took = ["take", "taken", "took", "run", "ran"];
+                match self.words.iter().any(|word| took.contains(&&*word.lower)) {
+                    _ if self.asks_for_age() => {
+                        let has = |one: &str| self.words.iter().any(|word| word.lower == one);
+                        let uptime = has("been").then(|| sense(true, "uptime age"));
+                        let since = [sense(false, SINCE), sense(false, DATE)];
+                        uptime.into_iter().chain(since).collect()
+                    }
+                    true => senses.into_iter().chain([sense(true, TOOK)]).collect(),
+                    false => senses,
+                }
+            }
             "most" if !second.is_empty() => second,
             "least" if !second.is_empty() => {
                 let flipped = |sense: Superlative<'s>| Superlative {
@@ -137,6 +169,24 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// Whether what is longest has gone on since a date: `has been open longest`.
+    fn asks_for_age(&self) -> bool {
+        const WORDS: [&str; 9] = [
+            "been",
+            "waiting",
+            "around",
+            "pending",
+            "unresolved",
+            "ago",
+            "without",
+            "gone",
+            "heard",
+        ];
+        let mut words = self.words.iter();
+        words.any(|word| WORDS.contains(&&*word.lower))
+            && (0..self.columns.len()).any(|column| self.kinds[column].is_dated)
+    }
+
     /// The column that word `at` orders by in one of its senses, whether the largest are asked for,
     /// and whether the sense means the column.
     fn ordered(
@@ -146,7 +196,8 @@ impl Reader<'_, '_> {
         is_often: bool,
     ) -> Option<(usize, bool, bool)> {
         let means = sense.means;
-        let is_date = means.contains("date");
+        let is_date =
+            means.contains("date") || means == SOON || means == SINCE && self.asks_for_age();
         let fit = |column: usize| {
             self.kinds[column].is_usual
                 && match is_often {
@@ -177,7 +228,10 @@ impl Reader<'_, '_> {
         let meant = meant.max_by_key(|&column| (has(column, "total"), std::cmp::Reverse(column)));
         // A date, whatever its name.
         let dated = || (0..self.columns.len()).find(|&column| self.kinds[column].is_dated);
-        let meant = meant.or_else(|| dated().filter(|_| means.contains(DATE) && !is_often));
+        let meant = meant.or_else(|| {
+            let is_any = means.contains(DATE) || means == SOON;
+            dated().filter(|_| is_any && !is_often)
+        });
         // `oldest` means a date whatever follows it; `largest` does not always mean a size.
         let is_open = means.is_empty()
             || meant.is_none()

@@ -1,12 +1,9 @@
 //! Reads a question as conditions, an order and a count over the records of a collection.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::beginnings::{BEGINNING, PATTERN};
 use super::load::Collection;
 use super::moment::Unit;
+use super::pattern::Pattern;
 use super::reader::{Reader, kinds};
 use super::terms::{Word, column_stems, expanded, spelled, words};
 use super::test::Condition;
@@ -105,9 +102,19 @@ impl Plan {
     }
 }
 
-pub(super) static COUNTED: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\bhow many\b|\b(?:number|quantity) of\b|^(?:the )?count\b|\bcount\W*$|^total\b|\bcount of\b|\btotal number\b|\bhow often\b|\bnumber\W*$").expect("invariant: the pattern is valid")
-});
+pub(super) static COUNTED: Pattern = Pattern::new(
+    &[&[
+        "how many",
+        "how often",
+        "number",
+        "quantity",
+        "count",
+        "total",
+    ]],
+    || {
+        r"(?i)\bhow many\b|\b(?:number|quantity) of\b|^(?:the )?count\b|\bcount\W*$|^total\b|\bcount of\b|\btotal number\b|\bhow often\b|\bnumber\W*$".into()
+    },
+);
 
 /// Reads a question over a collection.
 pub(super) fn plan(question: &str, collection: &Collection<'_>) -> Plan {

@@ -32,11 +32,16 @@ pub(super) fn quantity(text: &str) -> Option<f64> {
     if text.len() > LONGEST || !text.starts_with(|c: char| c.is_ascii_digit() || "-+".contains(c)) {
         return None;
     }
-    if let Some(found) = ONE.captures(text) {
+    // A date has no unit, which is cheap to see.
+    let is_clock = text.contains(':');
+    if !is_clock && (text.ends_with(|c: char| c.is_ascii_digit()) || text[1..].contains('-')) {
+        return None;
+    }
+    if !is_clock && let Some(found) = ONE.captures(text) {
         let number: f64 = found[1].replace(',', "").parse().ok()?;
         return Some(number * scale(&found[2])?);
     }
-    if let Some(found) = CLOCK.captures(text) {
+    if is_clock && let Some(found) = CLOCK.captures(text) {
         let part = |at: usize| {
             found
                 .get(at)
@@ -45,7 +50,7 @@ pub(super) fn quantity(text: &str) -> Option<f64> {
         let (days, hours): (f64, f64) = (part(1)?, part(2)?);
         return Some(days * 86_400.0 + hours * 3600.0 + part(3)? * 60.0 + part(4)?);
     }
-    if !SPANS.is_match(text) {
+    if is_clock || !SPANS.is_match(text) {
         return None;
     }
     let parts = SPAN.captures_iter(text).map(|part| {

@@ -200,6 +200,17 @@ impl Reader<'_, '_> {
         stems.any(|stem| alike(stem, &word.stem))
     }
 
+    /// Whether a word names a column, other than by a date in `mergedAt` that the state `merged` of
+    /// a column of few values has, too.
+    pub(super) fn names_other(&self, word: &Word, column: usize) -> bool {
+        let is_state = word.lower.ends_with("ed") && self.is_category(column);
+        let mut all = self.columns.iter().zip(&self.kinds);
+        all.any(|(stems, kind)| {
+            let is_date_of = is_state && kind.is_dated && stems[..] == [word.stem.clone()];
+            kind.is_usual && !is_date_of && stems.iter().any(|stem| alike(stem, &word.stem))
+        })
+    }
+
     /// Whether a column has few different values.
     pub(super) fn is_category(&self, column: usize) -> bool {
         self.kinds[column].is_category

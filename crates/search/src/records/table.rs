@@ -8,6 +8,7 @@ use spillgate_text::{TokenCounter, clip};
 use spillgate_untrusted::marked;
 
 use super::cell::Cell;
+use super::filter::filter;
 use super::inner::inner;
 use super::load::{Collection, Record};
 use super::moment::{Unit, label};
@@ -160,7 +161,9 @@ pub(super) fn table(
             _ => lines.truncate(COUNTED_LINES),
         }
     }
-    fitted(&head, &lines, budget, LEAST, counter)
+    let is_list = plan.order.is_none() && budget.get() >= SMALL_PAGE;
+    let all = || filter(plan, collection, &columns).filter(|_| is_list);
+    fitted_or(&head, &lines, budget, LEAST, counter, all)
 }
 
 /// Returns the name of a column for a page.
@@ -496,6 +499,36 @@ fn fitted(
     least: usize,
     counter: &dyn TokenCounter,
 ) -> Option<String> {
+    fitted_or(head, lines, budget, least, counter, || None)
+}
+
+/// The same, with the filter that returns all lines if some are left out.
+fn fitted_or(
+    head: &str,
+    lines: &[String],
+    budget: TokenBudget,
+    least: usize,
+    counter: &dyn TokenCounter,
+    all: impl FnOnce() -> Option<String>,
+) -> Option<String> {
+    let text = fill(head, lines, budget, least, counter)?;
+    if !text.ends_with(" more\n") {
+        return Some(text);
+    }
+    let Some(all) = all() else { return Some(text) };
+    let all = format!("All with the jq filter: {all}\n");
+    let room = budget.get().saturating_sub(counter.count(&all));
+    let cut = fill(head, lines, TokenBudget::new(room), least, counter);
+    Some(cut.map_or(text, |cut| cut + &all))
+}
+
+fn fill(
+    head: &str,
+    lines: &[String],
+    budget: TokenBudget,
+    least: usize,
+    counter: &dyn TokenCounter,
+) -> Option<String> {
     let mut text = format!("{head}\n");
     let mut spent = counter.count(&text);
     for (at, line) in lines.iter().enumerate() {
@@ -576,6 +609,17 @@ pub(super) fn columns(
             0
         }
     };
+    // Whether it has a different value for each record, most of them texts.
+    let are_different = |column: usize| {
+        let mut known = FxHashSet::default();
+        let mut texts = 0;
+        let mut cells = all.iter().map(|record| record.get(column));
+        let differ = cells.all(|cell| {
+            texts += usize::from(matches!(cell, Some(Cell::Text(_))));
+            cell.is_some_and(|cell| !cell.is_list() && known.insert(cell.shown()))
+        });
+        differ && texts * 2 > all.len()
+    };
     let part = |column: usize| {
         let name = collection.columns[column].to_lowercase();
         let last = name
@@ -587,8 +631,8 @@ pub(super) fn columns(
     };
     let depth = |column: usize| collection.columns[column].matches('.').count();
     // The column that no two records share, then names, the outermost first.
-    let unique = (0..collection.columns.len())
-        .find(|&column| depth(column) == 0 && distinct(column) == all.len());
+    let unique =
+        (0..collection.columns.len()).find(|&column| depth(column) == 0 && are_different(column));
     let mut named: Vec<usize> = (0..collection.columns.len())
         .filter(|&column| part(column).is_some())
         .collect();
@@ -598,6 +642,12 @@ pub(super) fn columns(
     };
     named.retain(|&column| is_plain(column));
     named.sort_by_key(|&column| (depth(column), part(column), column));
+    // A time tells less than a name.
+    let is_time = |column: usize| {
+        let cell = all.iter().find_map(|record| record.get(column));
+        cell.is_some_and(|cell| matches!(cell, Cell::Text(_)) && cell.moment().is_some())
+    };
+    let unique = unique.filter(|&column| named.is_empty() || !is_time(column));
     let mut columns: Vec<usize> = Vec::new();
     for column in unique.into_iter().chain(named).filter(has) {
         if columns.len() < IDENTITIES && !columns.contains(&column) {

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
+use super::pattern::Pattern;
 use crate::words::{Stems, camel_parts, is_stop_word};
 
 /// A word for an end of an order.
@@ -75,9 +76,18 @@ pub(super) fn is_superlative(word: &str) -> bool {
 /// Parts of the names of columns that tell when something was.
 pub(super) const DATE: &str = "date time created released updated year published started placed";
 
+/// Parts of the names of columns that tell since when something has been.
+pub(super) const SINCE: &str = "hire hired launch launched start started since seen joined signed";
+
+/// Parts of the names of columns that tell how long something took.
+pub(super) const TOOK: &str = "duration elapsed latency took runtime ms msec seconds";
+
+/// Parts of the names of columns that tell when something will be.
+pub(super) const SOON: &str = "due deadline renewal expires expiry";
+
 /// Words for the ends of an order: the word, whether it asks for the largest, and parts of the
 /// names of columns that it means.
-const SUPERLATIVES: [(&str, bool, &str); 75] = [
+const SUPERLATIVES: [(&str, bool, &str); 78] = [
     ("commonest", true, ""),
     ("most", true, ""),
     ("highest", true, ""),
@@ -94,11 +104,7 @@ const SUPERLATIVES: [(&str, bool, &str); 75] = [
     ("best", false, "rank position place"),
     ("longest", true, "length duration time min distance"),
     // `has been here the longest`
-    (
-        "longest",
-        false,
-        "hire hired launch launched start started since seen joined",
-    ),
+    ("longest", false, SINCE),
     ("deepest", true, "depth"),
     ("fastest", true, "speed mph kmh"),
     (
@@ -124,6 +130,9 @@ const SUPERLATIVES: [(&str, bool, &str); 75] = [
     ("oldest", false, DATE),
     ("earliest", false, DATE),
     ("first", false, DATE),
+    ("soonest", false, SOON),
+    ("next", false, SOON),
+    ("upcoming", false, SOON),
     ("lowest", false, ""),
     ("smallest", false, "size bytes kb area"),
     ("least", false, ""),
@@ -201,36 +210,79 @@ pub(super) struct Word {
     pub(super) stem: String,
 }
 
+/// Texts of which each of these words contains one.
+const SMALL_NUMBERS: &[&str] = &[
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+    "eleven", "twelve", "teen", "ty",
+];
+
 /// Returns a pattern of the number words below one hundred that are one word.
 fn small_numbers() -> String {
     [&NUMBERS[..], &TEENS, &TENS].concat().join("|")
 }
 
-/// Returns a question with its numbers in figures where words compare them or name a large number:
-/// `over one hundred thousand`, `at least three`.
-pub(super) fn spelled(question: &str) -> Cow<'_, str> {
-    static LARGE: LazyLock<Regex> = LazyLock::new(|| {
+/// Words for a large number.
+pub(super) static LARGE: Pattern = Pattern::new(
+    &[&["hundred", "thousand", "million", "billion"]],
+    || {
         let small = format!("{}|an?|half an?", small_numbers());
         let pattern = format!(
             r"(?i)\b(?:(?:{small})[ -])+(?:hundred|thousand|million|billion)(?:[ -](?:and )?(?:{small}|hundred|thousand|million|billion))*\b"
         );
-        Regex::new(&pattern).expect("invariant: the pattern is valid")
-    });
-    static COMPARED: LazyLock<Regex> = LazyLock::new(|| {
+        pattern.into()
+    },
+);
+/// A small number as a word that is compared.
+pub(super) static COMPARED: Pattern = Pattern::new(
+    &[
+        &[
+            "than", "at least", "at most", "over", "above", "under", "below", "exactly", "up to",
+            "between", "has", "have", "having", "with",
+        ],
+        SMALL_NUMBERS,
+    ],
+    || {
         let small = small_numbers();
         let pattern = format!(
             r"(?i)\b(?P<before>than|at least|at most|over|above|under|below|exactly|up to|between|has|have|having|with) (?P<one>{small})\b(?:(?P<and> and )(?P<other>{small})\b)?"
         );
-        Regex::new(&pattern).expect("invariant: the pattern is valid")
-    });
-    static SINGLE: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"(?i)\b(?P<before>than|at least|at most|over|above|under|below|exceeding|within) (?:an?|one) (?P<unit>second|minute|hour|day|week|[kmg]i?b)\b")
-            .expect("invariant: the pattern is valid")
-    });
-    let large = LARGE.replace_all(question, |found: &Captures<'_>| {
+        pattern.into()
+    },
+);
+/// A unit without a number: `over an hour`.
+pub(super) static SINGLE: Pattern = Pattern::new(
+    &[&[
+        "than",
+        "at least",
+        "at most",
+        "over",
+        "above",
+        "under",
+        "below",
+        "exceeding",
+        "within",
+    ]],
+    || {
+        r"(?i)\b(?P<before>than|at least|at most|over|above|under|below|exceeding|within) (?:an?|one) (?P<unit>second|minute|hour|day|week|[kmg]i?b)\b".into()
+    },
+);
+
+/// A small number as a word before what compares it: `four attempts or more`.
+pub(super) static OR_MORE: Pattern = Pattern::new(&[SMALL_NUMBERS, &["or", "and"]], || {
+    let small = small_numbers();
+    format!(
+        r"(?i)\b(?P<one>{small})\b(?P<behind>(?: \w+)? (?:or|and) (?:more|fewer|less|above|below|over|under|up|higher|lower)\b)"
+    )
+    .into()
+});
+
+/// Returns a question with its numbers in figures where words compare them or name a large number:
+/// `over one hundred thousand`, `at least three`.
+pub(super) fn spelled(question: &str) -> Cow<'_, str> {
+    let large = replaced(&LARGE, question, |found: &Captures<'_>| {
         spoken(&found[0]).map_or_else(|| found[0].to_owned(), |number| number.to_string())
     });
-    let compared = COMPARED.replace_all(&large, |found: &Captures<'_>| {
+    let compared = replaced(&COMPARED, &large, |found: &Captures<'_>| {
         let figure = |name: &str| {
             let word = found.name(name)?.as_str();
             spoken(word).map(|number| number.to_string())
@@ -245,10 +297,28 @@ pub(super) fn spelled(question: &str) -> Cow<'_, str> {
             figure("one").unwrap_or_default()
         )
     });
-    let compared = SINGLE.replace_all(&compared, "$before 1 $unit");
+    let compared = replaced(&OR_MORE, &compared, |found: &Captures<'_>| {
+        let number = spoken(&found["one"]).unwrap_or_default();
+        format!("{number}{}", &found["behind"])
+    });
+    let compared = replaced(&SINGLE, &compared, |found: &Captures<'_>| {
+        format!("{} 1 {}", &found["before"], &found["unit"])
+    });
     match compared == question {
         true => Cow::Borrowed(question),
         false => Cow::Owned(compared.into_owned()),
+    }
+}
+
+/// Returns a question with other texts for the matches of a pattern.
+fn replaced<'q>(
+    pattern: &Pattern,
+    question: &'q str,
+    with: impl Fn(&Captures<'_>) -> String,
+) -> Cow<'q, str> {
+    match pattern.on(question) {
+        Some(regex) => regex.replace_all(question, with),
+        None => Cow::Borrowed(question),
     }
 }
 
@@ -379,11 +449,18 @@ pub(super) fn alike(word: &str, name: &str) -> bool {
     const LEAST: usize = 3;
     const ROOT: usize = 5;
     const ENDING: usize = 2;
-    const SAME: [[&str; 2]; 13] = [
+    const SAME: [[&str; 2]; 20] = [
         ["cost", "price"],
         ["cost", "budget"],
         ["bill", "cost"],
         ["rule", "code"],
+        ["discuss", "comment"],
+        ["retri", "attempt"],
+        ["mileag", "gallon"],
+        ["rain", "precipit"],
+        ["rainfal", "precipit"],
+        ["memori", "mem"],
+        ["revenu", "mrr"],
         ["link", "url"],
         ["websit", "url"],
         ["websit", "homepag"],

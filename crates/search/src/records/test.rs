@@ -123,7 +123,7 @@ impl Test {
                 moment.is_some_and(|moment| (*start..*end).contains(&moment))
             }
             Self::Release => cell.version().is_some_and(|version| version.is_release()),
-            Self::True => matches!(cell, Cell::Bool(true)) || is_one(cell),
+            Self::True => matches!(cell, Cell::Bool(true)) || is_one(cell) || is_yes(cell),
             Self::Present => !cell.is_empty(),
         }
     }
@@ -132,6 +132,12 @@ impl Test {
 /// Returns whether a cell is the number 1, which some write for true.
 fn is_one(cell: &Cell<'_>) -> bool {
     cell.is_number() && cell.any(|text| text == "1")
+}
+
+/// Returns whether a cell is a text that some tables have for true.
+fn is_yes(cell: &Cell<'_>) -> bool {
+    let is = |text: &str| text.eq_ignore_ascii_case("yes") || text.eq_ignore_ascii_case("true");
+    matches!(cell, Cell::Text(_)) && cell.any(is)
 }
 
 /// Returns the records for which all conditions hold.

@@ -685,7 +685,7 @@ fn wordings_of_strangers() {
         kind distribution
             40 of 40 in .jobs[]; 2 different kind, most frequent first: | 26, incremental | 14, full
         retries
-            Perhaps by retries (4 different): 0 10, 1 10, 2 10, 3 10
+            Perhaps by retries (4 different): 0 10, 1 10, 2 10, 3 10 | Perhaps by run_attempt (3 different): 1 14, 2 13, 3 13
         "#);
 }
 

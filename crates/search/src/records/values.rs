@@ -6,6 +6,7 @@ use regex::Regex;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::cell::Cell;
+use super::pattern::Pattern;
 use super::plan::COUNTED;
 use super::reader::DENYING;
 use super::reader::Reader;
@@ -18,10 +19,12 @@ const LEAST_STEM: usize = 4;
 /// Most words of a value that is looked for in a question.
 const LONGEST_VALUE: usize = 8;
 /// Texts that stand for themselves: quoted, or with signs inside.
-static LITERAL: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#""([^"]{2,80})"|'([^']{2,80})'|`([^`]{2,80})`|(?:^|[\s(,])([A-Za-z0-9@/>=<~^][\w@/.>=<~^:+-]*[\-_/@:=>][\w@/.>=<~^:+-]*)"#)
-        .expect("invariant: the pattern is valid")
-});
+pub(super) static LITERAL: Pattern = Pattern::new(
+    &[&["\"", "'", "`", "-", "_", "/", "@", ":", "=", ">"]],
+    || {
+        r#""([^"]{2,80})"|'([^']{2,80})'|`([^`]{2,80})`|(?:^|[\s(,])([A-Za-z0-9@/>=<~^][\w@/.>=<~^:+-]*[\-_/@:=>][\w@/.>=<~^:+-]*)"#.into()
+    },
+);
 /// Names: words with a capital letter that follow one another.
 static NAME: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\p{Lu}[\p{L}\p{N}.'’-]*(?:\s+(?:of |de |van |von |the )?\p{Lu}[\p{L}\p{N}.'’-]*)*")
@@ -497,6 +500,11 @@ impl Reader<'_, '_> {
             if self.is_kind(first, column) {
                 return true;
             }
+            // `opens the most tickets` tells no state.
+            let next = |by: usize| self.words.get(first + by).map_or("", |word| &*word.lower);
+            if word.lower != text.to_lowercase() && next(1) == "the" && is_superlative(next(2)) {
+                return false;
+            }
             if says_nothing || is_asked || self.is_count(first) {
                 return false;
             }
@@ -536,7 +544,7 @@ impl Reader<'_, '_> {
             }
             let is_proper = is_same && first > 0 && text.starts_with(char::is_uppercase);
             // A word that names a column is not its value.
-            return !self.names_column(word) || is_same && (is_named || is_proper);
+            return !self.names_other(word, column) || is_same && (is_named || is_proper);
         }
         if asked != text && self.is_column(asked) {
             return false;
@@ -654,6 +662,13 @@ impl Reader<'_, '_> {
             };
             if let Some(column) = self.most_held(&test, start) {
                 self.add(column, test, is_negated);
+                self.take(start, end);
+            } else if let begins = Test::Begins(format!("{text}-"))
+                && let Some(column) = self.most_held(&begins, start)
+                && self.is_category(column)
+            {
+                // `Apache` for `Apache-2.0`.
+                self.add(column, begins, is_negated);
                 self.take(start, end);
             } else if self.plan.is_count && !is_negated && !self.is_held(&test) {
                 self.plan.missing = Some(text.to_owned());

@@ -62,7 +62,7 @@ pub(crate) fn cat(app: &App, cat: &Cat, out: &Output) -> Result<u8, Failure> {
 
 /// Fails if the output has secrets and no terminal shows that the user is there: a model's shell has
 /// none. The setting `secrets.raw_anywhere` turns this check off.
-fn check_secrets(app: &App, handle: Handle, out: &Output) -> Result<(), Failure> {
+pub(super) fn check_secrets(app: &App, handle: Handle, out: &Output) -> Result<(), Failure> {
     let is_user = out.terminal || io::stdin().is_terminal() || io::stderr().is_terminal();
     if is_user || app.settings.secrets.raw_anywhere {
         return Ok(());

@@ -1,12 +1,12 @@
 //! `spillgate init`: prints what a shell reads at its start, so that people can run commands with
 //! previews of large outputs: the function `spill`, and completions.
 
-use clap::CommandFactory;
 use clap_complete::Shell;
 use serde_json::json;
 
-use crate::args::{Args, Init, InitShell};
+use crate::args::{Init, InitShell};
 use crate::clients::own_program;
+use crate::complete::script;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::wiring::quoted;
@@ -37,18 +37,17 @@ pub(crate) fn init(init: &Init, out: &Output) -> Result<u8, Failure> {
             ),
         ),
     };
-    let mut completions = Vec::new();
-    clap_complete::generate(shell, &mut Args::command(), "spillgate", &mut completions);
-    let mut script = function.into_bytes();
+    let completions = script(shell, &program);
+    let mut text = function.into_bytes();
     // Outside the completion system of zsh, the script would print errors.
     let around: [&[u8]; 2] = match shell {
         Shell::Zsh => [b"if (( $+functions[compdef] )); then\n", b"\nfi\n"],
         _ => [b"", b""],
     };
-    script.extend([around[0], &completions, around[1]].concat());
+    text.extend([around[0], completions.as_bytes(), around[1]].concat());
     match out.json {
-        true => out.object(&json!({"script": String::from_utf8_lossy(&script)}))?,
-        false => out.raw(&script)?,
+        true => out.object(&json!({"script": String::from_utf8_lossy(&text)}))?,
+        false => out.raw(&text)?,
     }
     Ok(0)
 }

@@ -6,6 +6,7 @@ pub(crate) mod cat;
 pub(crate) mod config;
 pub(crate) mod diff;
 pub(crate) mod doctor;
+pub(crate) mod export;
 pub(crate) mod extract;
 pub(crate) mod fs_mcp;
 pub(crate) mod generate;
@@ -35,3 +36,5 @@ mod trace;
 pub(crate) mod unwrap;
 pub(crate) mod verify;
 pub(crate) mod wrap;
+
+pub(crate) use outcome::{failure, receipt};

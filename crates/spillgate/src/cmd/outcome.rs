@@ -124,7 +124,7 @@ pub(super) fn print(outcome: &Outcome, out: &Output) -> Result<(), Failure> {
 }
 
 /// Returns the receipt of a result that was stored.
-pub(super) fn receipt(outcome: &Outcome) -> Option<&Receipt> {
+pub(crate) fn receipt(outcome: &Outcome) -> Option<&Receipt> {
     match outcome {
         Outcome::Offloaded(offloaded) => Some(&offloaded.receipt),
         _ => None,
@@ -132,7 +132,7 @@ pub(super) fn receipt(outcome: &Outcome) -> Option<&Receipt> {
 }
 
 /// Returns why a result was not stored although it should have been.
-pub(super) fn failure(outcome: Outcome) -> Option<Failure> {
+pub(crate) fn failure(outcome: Outcome) -> Option<Failure> {
     match outcome {
         Outcome::NotStored(lost) => Some(lost.error.into()),
         _ => None,

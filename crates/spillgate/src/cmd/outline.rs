@@ -10,10 +10,10 @@ use crate::wiring::App;
 
 pub(crate) fn outline(app: &App, outline: &Outline, out: &Output) -> Result<u8, Failure> {
     let budget = TokenBudget::new(outline.max_tokens);
-    let handle = app.handle(&outline.handle)?;
-    let lines = app.offloader.outline(handle, budget)?;
+    let target = app.target(&outline.target)?;
+    let lines = target.offloader.outline(target.handle, budget)?;
     if out.json {
-        let facts = app.offloader.artifact(handle)?;
+        let facts = target.offloader.artifact(target.handle)?;
         let kind = facts.manifest().facts.stats.kind;
         out.object(&json!({"kind": kind, "text": lines.join("\n"), "lines": lines}))?;
         return Ok(0);

@@ -34,11 +34,11 @@ pub(crate) fn query(app: &App, query: &Query, out: &Output) -> Result<u8, Failur
         fold: !out.json,
         ..spillgate_query::Query::new(&query.filter, app.page(query.max_tokens))
     };
-    let handle = app.handle(&query.handle)?;
+    let target = app.target(&query.target)?;
+    let (offloader, handle) = (&target.offloader, target.handle);
     let budget = TokenBudget::new(OUTLINE_TOKENS);
-    let page = match app.offloader.query(handle, &asked, &engine()?) {
+    let page = match offloader.query(handle, &asked, &engine()?) {
         Err(RetrieveError::Query(error)) => {
-            let offloader = &app.offloader;
             let message = offloader.query_error(handle, &error, budget);
             return Err(Failure::from(error).message(message.trim_end()));
         }
@@ -47,7 +47,7 @@ pub(crate) fn query(app: &App, query: &Query, out: &Output) -> Result<u8, Failur
     // If a filter finds nothing, the shape of the data is shown, so that the user can write a
     // better filter.
     let shape = match page.missing {
-        Some(_) => app.offloader.outline(handle, budget)?,
+        Some(_) => offloader.outline(handle, budget)?,
         None => Vec::new(),
     };
     match out.json {

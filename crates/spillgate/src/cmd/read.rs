@@ -32,8 +32,9 @@ pub(crate) fn read(app: &App, read: &Read, out: &Output) -> Result<u8, Failure> 
         span,
         budget: app.page(read.max_tokens),
     };
-    let handle = app.handle(&read.handle)?;
-    let offloader = app.offloader.inside(read.path.as_deref());
+    let target = app.target(&read.target)?;
+    let handle = target.handle;
+    let offloader = target.offloader.inside(read.path.as_deref());
     let page = offloader.read(handle, query)?;
     if out.json {
         out.object(&json!({
@@ -68,7 +69,8 @@ pub(crate) fn read(app: &App, read: &Read, out: &Output) -> Result<u8, Failure> 
             .map(|path| format!("--path '{path}' "))
             .unwrap_or_default();
         out.note(&format!(
-            "next: spillgate read {handle} {path}{option}{tokens}{}",
+            "next: spillgate read {} {path}{option}{tokens}{}",
+            target.name,
             app.store_option()
         ));
     }

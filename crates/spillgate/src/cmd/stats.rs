@@ -8,10 +8,12 @@ use serde_json::json;
 use spillgate_artifact::Tokens;
 use spillgate_llm::Dollars;
 use spillgate_offload::{Exit, LedgerEntry, Spent};
+use spillgate_outline::grouped;
 use spillgate_store::ArtifactStore;
+use spillgate_untrusted::line;
 
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{Output, Paint, Painter};
 use crate::wiring::App;
 
 /// Sums over ledger entries.
@@ -112,6 +114,9 @@ impl Sums {
     fn add(&mut self, entry: &LedgerEntry) {
         let estimated = |tokens: Tokens| if tokens.exact { 0 } else { tokens.count };
         let shown = entry.tokens_shown;
+        for (rule, found) in &entry.secrets {
+            *self.secrets.entry(rule.clone()).or_default() += found;
+        }
         match entry.exit {
             Exit::Retrieved | Exit::Extracted => {
                 match &entry.extraction {
@@ -125,7 +130,7 @@ impl Sums {
                 self.tokens_schema += shown.count;
                 self.tokens_schema_estimated += estimated(shown);
             }
-            Exit::Inline | Exit::ToolList => {}
+            Exit::Inline | Exit::ToolList | Exit::Searched => {}
             Exit::Program => {
                 self.to_programs += 1;
                 self.tokens_to_programs += entry.tokens_in.count;
@@ -142,9 +147,6 @@ impl Sums {
                 self.tokens_in_estimated += estimated(entry.tokens_in);
                 self.tokens_shown += shown.count;
                 self.micros += entry.micros;
-                for (rule, found) in &entry.secrets {
-                    *self.secrets.entry(rule.clone()).or_default() += found;
-                }
                 let results = self.offloaded + self.not_stored;
                 self.milliseconds = (self.micros / results.max(1)) as f64 / 1000.0;
             }
@@ -196,21 +198,28 @@ pub(crate) fn stats(app: &App, out: &Output) -> Result<u8, Failure> {
         }))?;
         return Ok(0);
     }
-    let mut text = format!(
-        "{} stored outputs, {} in {}\n{inline} results passed through the gateway unchanged\n\n",
-        listed.len(),
+    let mut text = headline(&total, out.painter);
+    write!(
+        text,
+        "{} outputs are stored, {} in {}\n{} results passed through the gateway unchanged\n",
+        grouped(listed.len() as u64),
         bytesize::ByteSize(stored_bytes),
         app.store.base().display(),
-    );
-    table(&mut text, "TOOL", &by_tool);
-    if !by_server.is_empty() {
-        text.push('\n');
-        table(&mut text, "SERVER", &by_server);
-    }
-    text.push('\n');
+        grouped(inline),
+    )
+    .expect("writing to a string");
+    let tables = Tables {
+        width: out.width(),
+        painter: out.painter,
+    };
     let total = ByName::from([("all".to_owned(), total)]);
-    table(&mut text, "ALL", &total);
-    extractions(&mut text, &by_tool, &total);
+    if !by_tool.is_empty() {
+        tables.add(&mut text, "TOOL", &[&by_tool, &total]);
+    }
+    if !by_server.is_empty() {
+        tables.add(&mut text, "SERVER", &[&by_server]);
+    }
+    extractions(&mut text, &by_tool, &total, &tables);
     programs(&mut text, &by_tool);
     lists_of_tools(&mut text, &lists, app.settings.tool_list_budget);
     secrets(&mut text, &total);
@@ -218,59 +227,130 @@ pub(crate) fn stats(app: &App, out: &Output) -> Result<u8, Failure> {
     Ok(0)
 }
 
+/// Returns the line that says what was saved.
+fn headline(total: &Sums, painter: Painter) -> String {
+    if total.offloaded + total.not_stored == 0 {
+        return "Nothing was saved yet: no large output came in.\n".to_owned();
+    }
+    let about = if total.is_estimate() { "≈" } else { "" };
+    let saved = match total.tokens_saved {
+        0.. => format!(
+            "Saved {about}{} tokens",
+            grouped(total.tokens_saved.unsigned_abs())
+        ),
+        cost => format!(
+            "Cost {about}{} tokens more than was saved",
+            grouped(cost.unsigned_abs())
+        ),
+    };
+    let mut parts = vec![
+        format!("{} came in", grouped(total.tokens_in)),
+        format!("{} were shown", grouped(total.tokens_shown)),
+        format!("{} were read later", grouped(total.tokens_retrieved)),
+    ];
+    if total.tokens_schema > 0 {
+        parts.push(format!(
+            "{} were definitions of tools",
+            grouped(total.tokens_schema)
+        ));
+    }
+    if total.tokens_lost > 0 {
+        parts.push(format!("{} were lost", grouped(total.tokens_lost)));
+    }
+    let saved = painter.paint(Paint::Strong, &saved);
+    format!("{saved}: {}.\n\n", parts.join(", "))
+}
+
 type ByName = BTreeMap<String, Sums>;
 
-fn table(text: &mut String, title: &str, sums: &ByName) {
-    row(
-        text,
-        &[
-            title,
-            "OFFLOADED",
+/// Writes tables that fit the terminal.
+struct Tables {
+    /// The width of the terminal; `None` if there is none.
+    width: Option<usize>,
+    painter: Painter,
+}
+
+/// Number of columns after the names.
+const COLUMNS: usize = 7;
+
+/// A row: the name and the cells.
+type Row = (String, [String; COLUMNS]);
+
+impl Tables {
+    /// Adds a table of sums after an empty line.
+    fn add(&self, text: &mut String, title: &str, sums: &[&ByName]) {
+        let titles = [
+            "STORED",
             "TOKENS IN",
             "SHOWN",
             "READ LATER",
             "OUR TOOLS",
             "SAVED",
             "MS EACH",
-        ],
-    );
-    for (name, sums) in sums {
-        // Extrapolated figures are marked, here as in messages.
-        let figure = |estimated: bool, value: String| match estimated {
-            true => format!("≈{value}"),
-            false => value,
+        ];
+        let rows = sums.iter().flat_map(|sums| sums.iter());
+        let rows: Vec<Row> = rows
+            .map(|(name, sums)| (name.clone(), cells(sums)))
+            .collect();
+        self.rows(text, title, titles, &rows);
+    }
+
+    /// Adds rows below their titles. The names are cut to what the figures leave of the width.
+    fn rows(&self, text: &mut String, title: &str, titles: [&str; COLUMNS], rows: &[Row]) {
+        /// Fewest columns of the names.
+        const LEAST_NAME: usize = 12;
+        /// Columns of the names without a terminal.
+        const NAME: usize = 36;
+        let widths: [usize; COLUMNS] = std::array::from_fn(|at| {
+            let cells = rows.iter().map(|(_, cells)| cells[at].chars().count());
+            cells.max().unwrap_or(0).max(titles[at].len())
+        });
+        let figures = widths.iter().sum::<usize>() + COLUMNS;
+        let room = self.width.map_or(NAME, |width| {
+            width.saturating_sub(figures).clamp(LEAST_NAME, NAME)
+        });
+        let row = |name: &str, cells: &[String; COLUMNS]| {
+            let mut row = format!("{:<room$}", line(name, room));
+            for (cell, width) in cells.iter().zip(widths) {
+                write!(row, " {cell:>width$}").expect("writing to a string");
+            }
+            row
         };
-        row(
-            text,
-            &[
-                &name.escape_debug().to_string(),
-                &sums.offloaded.to_string(),
-                &figure(sums.tokens_in_estimated > 0, sums.tokens_in.to_string()),
-                &sums.tokens_shown.to_string(),
-                &figure(
-                    sums.tokens_retrieved_estimated > 0,
-                    sums.tokens_retrieved.to_string(),
-                ),
-                &figure(
-                    sums.tokens_schema_estimated > 0,
-                    sums.tokens_schema.to_string(),
-                ),
-                &figure(sums.is_estimate(), sums.tokens_saved.to_string()),
-                &format!("{:.1}", sums.milliseconds),
-            ],
-        );
+        let head = row(title, &titles.map(str::to_owned));
+        writeln!(text, "\n{}", self.painter.paint(Paint::Faint, &head))
+            .expect("writing to a string");
+        for (name, cells) in rows {
+            writeln!(text, "{}", row(name, cells)).expect("writing to a string");
+        }
     }
 }
 
+/// Returns the figures of a row. Extrapolated ones are marked, here as in messages.
+fn cells(sums: &Sums) -> [String; COLUMNS] {
+    let figure = |is_estimated: bool, value: u64| match is_estimated {
+        true => format!("≈{}", grouped(value)),
+        false => grouped(value),
+    };
+    let sign = if sums.tokens_saved < 0 { "-" } else { "" };
+    let saved = figure(sums.is_estimate(), sums.tokens_saved.unsigned_abs());
+    [
+        grouped(sums.offloaded),
+        figure(sums.tokens_in_estimated > 0, sums.tokens_in),
+        grouped(sums.tokens_shown),
+        figure(sums.tokens_retrieved_estimated > 0, sums.tokens_retrieved),
+        figure(sums.tokens_schema_estimated > 0, sums.tokens_schema),
+        format!("{sign}{saved}"),
+        format!("{:.1}", sums.milliseconds),
+    ]
+}
+
 /// Adds a table of extractions, if there were any.
-fn extractions(text: &mut String, by_tool: &ByName, total: &ByName) {
+fn extractions(text: &mut String, by_tool: &ByName, total: &ByName, tables: &Tables) {
     let asked = |sums: &&Sums| sums.extraction.count > 0;
     if !total.values().any(|sums| asked(&sums)) {
         return;
     }
-    text.push('\n');
     let titles = [
-        "EXTRACTION",
         "ANSWERS",
         "CALLS",
         "TOKENS IN",
@@ -279,23 +359,21 @@ fn extractions(text: &mut String, by_tool: &ByName, total: &ByName) {
         "COST",
         "MS EACH",
     ];
-    row(text, &titles);
-    for (name, sums) in by_tool.iter().chain(total).filter(|(_, sums)| asked(sums)) {
+    let rows = by_tool.iter().chain(total).filter(|(_, sums)| asked(sums));
+    let rows = rows.map(|(name, sums)| {
         let of = &sums.extraction;
-        row(
-            text,
-            &[
-                &name.escape_debug().to_string(),
-                &of.count.to_string(),
-                &of.calls.to_string(),
-                &of.input_tokens.to_string(),
-                &of.cached_input_tokens.to_string(),
-                &of.output_tokens.to_string(),
-                &of.price(),
-                &format!("{:.1}", of.milliseconds),
-            ],
-        );
-    }
+        let cells = [
+            grouped(of.count),
+            grouped(of.calls),
+            grouped(of.input_tokens),
+            grouped(of.cached_input_tokens),
+            grouped(of.output_tokens),
+            of.price(),
+            format!("{:.1}", of.milliseconds),
+        ];
+        (name.clone(), cells)
+    });
+    tables.rows(text, "EXTRACTION", titles, &rows.collect::<Vec<_>>());
     let of = &total["all"].extraction;
     let by = |(strategy, many): (&String, &u64)| format!("{} {many}", strategy.escape_debug());
     let mut parts: Vec<String> = of.strategies.iter().map(by).collect();
@@ -383,12 +461,4 @@ fn secrets(text: &mut String, total: &ByName) {
             found.join(", ")
         ));
     }
-}
-
-fn row(text: &mut String, [name, cells @ ..]: &[&str; 8]) {
-    write!(text, "{name:<36}").expect("writing to a string");
-    for cell in cells {
-        write!(text, " {cell:>10}").expect("writing to a string");
-    }
-    text.push('\n');
 }

@@ -325,9 +325,9 @@ fn what_is_wrong_is_told_before_anything_starts() {
         said(json!({}), "tools: work/execute"),
     ];
     assert_snapshot!(all.join("\n"), @r#"
-    error: .ai-agent.json:1:26: guardedTools.work.root: is no directory that can be opened: No such file or directory (os error 2)
+    error: .ai-agent.json:1:26: guardedTools.work.root: is no directory that can be opened: No such file or directory
     hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
-    error: .ai-agent.json:1:26: guardedTools.work.root: is no directory that can be opened: Not a directory (os error 20)
+    error: .ai-agent.json:1:26: guardedTools.work.root: is no directory that can be opened: Not a directory
     hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
     error: .ai-agent.json:1:26: guardedTools.work.onOverflow: is `offload`, but `toolOutput` is off and nothing is stored; set it to "reject", or remove the key
     hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force

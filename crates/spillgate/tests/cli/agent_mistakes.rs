@@ -86,7 +86,7 @@ fn arguments() {
 
     $ agent nothing.ai a
     --- 1
-    error: nothing.ai: it cannot be read: No such file or directory (os error 2)
+    error: nothing.ai: it cannot be read: No such file or directory
     hint: docs/agent-files.md lists all keys; --dry-run shows the settings in force
 
     $ agent agent.ai a --max-turns 0
@@ -253,7 +253,7 @@ fn servers() {
     assert_snapshot!(format!("{missing}\n{ended}"), @"
     $ agent agent.ai find it
     --- 1
-    error: the MCP server `lab` could not be started: `no-such-program`: No such file or directory (os error 2)
+    error: the MCP server `lab` could not be started: `no-such-program`: No such file or directory
     hint: correct it in .ai-agent.json, or take it out of `tools`; --dry-run shows what is started
 
     $ agent agent.ai find it
@@ -290,7 +290,7 @@ fn traces() {
 
     $ agent view absent.json
     --- 1
-    error: absent.json cannot be read: No such file or directory (os error 2)
+    error: absent.json cannot be read: No such file or directory
     hint: `spillgate agent FILE TASK --trace TRACE` writes a trace
     ");
 }

@@ -279,7 +279,6 @@ fn doctor_starts_what_is_configured() {
 
     goose
       note   its own cap on tool results: a result of 300 KB became a note and a file; the gateway's messages are smaller
-             fix: nothing to do
     /HOME/.config/goose/config.yaml
       ok     it can be read; 1 of 4 servers are behind the gateway
       ok     the backup exists; `unwrap` restores the file byte for byte
@@ -288,8 +287,7 @@ fn doctor_starts_what_is_configured() {
              fix: spillgate wrap goose --scope user --server "bare"
       note   gone: not behind the gateway
              fix: spillgate wrap goose --scope user --server "gone"
-      note   off: not behind the gateway: it is disabled
-             fix: nothing to do; docs/clients.md says what can be done by hand
+      note   off: not behind the gateway: it is disabled; docs/clients.md says what can be done by hand
       ok     shell: answered as shell 1 with 1 tools in … ms
       ok     spillgate: answered as spillgate VERSION with 4 tools in … ms
 
@@ -308,15 +306,13 @@ fn doctor_tells_what_is_broken() {
 
     goose
       note   its own cap on tool results: a result of 300 KB became a note and a file; the gateway's messages are smaller
-             fix: nothing to do
     /HOME/.config/goose/config.yaml
       ok     it can be read; 2 of 4 servers are behind the gateway
       ok     the backup exists; `unwrap` restores the file byte for byte
       ok     /SPILLGATE is version VERSION
       note   bare: not behind the gateway
              fix: spillgate wrap goose --scope user --server "bare"
-      note   off: not behind the gateway: it is disabled
-             fix: nothing to do; docs/clients.md says what can be done by hand
+      note   off: not behind the gateway: it is disabled; docs/clients.md says what can be done by hand
 
     all is well
     --- 0
@@ -335,22 +331,19 @@ fn doctor_tells_what_is_broken() {
 
     goose
       note   its own cap on tool results: a result of 300 KB became a note and a file; the gateway's messages are smaller
-             fix: nothing to do
     /HOME/.config/goose/config.yaml
       ok     it can be read; 2 of 4 servers are behind the gateway
-      note   it was changed after it was wrapped: `unwrap` undoes only Spillgate's entries
-             fix: nothing to do; the backup is /HOME/.local/state/spillgate-clients/…
+      note   it was changed after it was wrapped: `unwrap` undoes only Spillgate's entries; the backup is /HOME/.local/state/spillgate-clients/…
       broken "/gone/spillgate" does not exist or is not executable
              fix: spillgate unwrap goose && spillgate wrap goose, with the `spillgate` that the client is to start
       note   bare: not behind the gateway
              fix: spillgate wrap goose --scope user --server "bare"
-      broken gone: "/gone/spillgate" could not be started: No such file or directory (os error 2)
+      broken gone: "/gone/spillgate" could not be started: No such file or directory
              fix: check the command in the configuration
-      note   off: not behind the gateway: it is disabled
-             fix: nothing to do; docs/clients.md says what can be done by hand
-      broken shell: "/gone/spillgate" could not be started: No such file or directory (os error 2)
+      note   off: not behind the gateway: it is disabled; docs/clients.md says what can be done by hand
+      broken shell: "/gone/spillgate" could not be started: No such file or directory
              fix: check the command in the configuration
-      broken spillgate: "/gone/spillgate" could not be started: No such file or directory (os error 2)
+      broken spillgate: "/gone/spillgate" could not be started: No such file or directory
              fix: check the command in the configuration
 
     4 things are broken
@@ -374,8 +367,14 @@ fn every_finding_says_what_to_do() {
         .find(|one| one["level"] == "broken")
         .unwrap();
     assert_eq!(broken["server"], "gone");
+    // What works needs no fix, and what is only worth knowing may need none.
     for one in findings {
-        assert!(one["level"] == "good" || one["fix"].is_string(), "{one}");
+        let needs_one = one["level"] == "broken";
+        assert!(!needs_one || one["fix"].is_string(), "{one}");
+        let says_nothing = one["fix"]
+            .as_str()
+            .is_some_and(|fix| fix.starts_with("nothing"));
+        assert!(!says_nothing, "{one}");
     }
 }
 
@@ -384,12 +383,12 @@ fn doctor_without_anything() {
     let tool = Tool::new();
     assert_snapshot!(said(&tool, &["doctor"]), @"
     This machine
-      broken no client has a configuration file
-             fix: add a server in a client, then `spillgate wrap CLIENT`
+      note   no MCP client has a configuration file here; commands such as `spillgate run` need none
+             fix: to use the gateway, add a server in a client, then run `spillgate wrap CLIENT`
       ok     the store can be written: /HOME/store
 
-    1 thing is broken
-    --- 1
+    all is well
+    --- 0
     ");
     assert_snapshot!(said(&tool, &["doctor", "zed"]), @"
     This machine
@@ -409,7 +408,6 @@ fn doctor_without_anything() {
 
     Gemini CLI
       note   its own cap on tool results: the first 8,000 and the last 32,000 characters and a file; the gateway's messages are smaller
-             fix: nothing to do
     /HOME/.gemini/settings.json
       broken /HOME/.gemini/settings.json:1: Unterminated object
              fix: correct line 1 of /HOME/.gemini/settings.json, then try again

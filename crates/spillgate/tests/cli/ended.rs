@@ -24,7 +24,7 @@ fn a_pattern_that_would_take_all_memory_is_refused() {
     let tool = Tool::new();
     let handle = tool.put(log(600).as_bytes());
     let (error, code) = tool.error(&["grep", &handle, TOO_LARGE]);
-    assert_eq!((&error["kind"], code), (&json!("bad_pattern"), 1));
+    assert_eq!((&error["kind"], code), (&json!("bad_pattern"), 2));
     let mut session = Session::start(&tool, &[], SILENT);
     let asked = json!({"handle": handle, "pattern": TOO_LARGE});
     assert_snapshot!(session.call("spillgate_grep", &asked), @"error: the pattern is too large: compiled, it takes more than 16 MiB. Use smaller repetitions");

@@ -163,7 +163,7 @@ fn wrong_usage_is_explained() {
     2: error: no look-up tool is called read_file; there are spillgate_read, spillgate_grep, spillgate_query, spillgate_search
     1: error: the arguments are no JSON object: invalid type: sequence, expected a map at line 1 column 0
     hint: write them as '{"file_path": "README.md"}'; --list shows the tools
-    2: error: invalid value 'no' for '--session <HANDLES>': `no` is not a handle; a handle is a word of 14 lowercase letters, or looks like session-<uuid>/<uuid>
+    2: error: `no` is not a handle; a handle is a word of 14 lowercase letters, or looks like session-<uuid>/<uuid>
     hint: `spillgate help tools` shows how it is used
     2: error: --arguments-env: the variable NOT_SET is not set, or no text
     "#);

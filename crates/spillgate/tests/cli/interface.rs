@@ -212,11 +212,12 @@ fn errors_say_whose_fault_and_what_to_do() {
     let handle = tool.put(log(5000).as_bytes());
     let unknown =
         "session-0b0e9c3e-6f0a-4a1e-9d6a-0d6c1a2b3c4d/5f3c2b1a-0000-4000-8000-000000000001";
-    let cases: [(&[&str], &str, i32); 6] = [
+    let cases: [(&[&str], &str, i32); 7] = [
         (&["read", unknown], "not_found", 1),
-        (&["read", "../../etc/passwd"], "usage", 2),
+        (&["read", "../../no/file"], "not_found", 1),
+        (&["cat", "../../etc/passwd"], "usage", 2),
         (&["read", &handle, "--start", "99999"], "past_end", 1),
-        (&["grep", &handle, "("], "bad_pattern", 1),
+        (&["grep", &handle, "("], "bad_pattern", 2),
         (&["read"], "usage", 2),
         (&["config", "--config", "/no/such/file"], "config", 1),
     ];
@@ -245,6 +246,12 @@ fn completions_and_manual_are_there() {
     }
     let page = tool.run(&["man"], b"").stdout;
     assert!(String::from_utf8(page).unwrap().contains(".TH spillgate"));
+    let page = String::from_utf8(tool.run(&["man", "grep"], b"").stdout).unwrap();
+    assert!(
+        page.contains("spillgate\\-grep") && page.contains("invert"),
+        "{page}"
+    );
+    assert_eq!(tool.run(&["man", "no-such"], b"").status.code(), Some(2));
     let pages = tool.home().join("man");
     fs::create_dir(&pages).unwrap();
     assert!(

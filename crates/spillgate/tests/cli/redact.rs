@@ -46,7 +46,7 @@ fn secrets_are_listed_but_not_shown() {
     let missing = tool.run(&["redact", "--check", &path("none"), &home, &env], b"");
     assert_eq!(missing.status.code(), Some(2));
     assert_snapshot!(masked(&text(&missing.stderr)), @"
-    error: HOME/none: No such file or directory (os error 2)
+    error: HOME/none: No such file or directory
     error: HOME is a directory
     hint: pass files, or `-` for standard input
     4 secrets in 1 file

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::tool::{Tool, feed, masked, sha256};
 
-const KEY: &str = "AKIAQ3EGXZ7LKTPNWB5M";
+pub(crate) const KEY: &str = "AKIAQ3EGXZ7LKTPNWB5M";
 const TOKEN: &str = "xoxb-481516234210-815162342481-aB3dE5gH7jK9mN1pQ3sT5vX7";
 
 /// Records with a key in the third and a token in the fourth one.

@@ -155,7 +155,15 @@ const TABLES: &[Table] = &[
             ("bridge", "\"maybe\""),
         ],
     ),
-    ("serve", "", &[("max_upload", "\"large\""), ("mcp", "3")]),
+    (
+        "serve",
+        "",
+        &[
+            ("max_upload", "\"large\""),
+            ("upload_seconds", "0"),
+            ("mcp", "3"),
+        ],
+    ),
     (
         "http",
         "",
@@ -295,9 +303,10 @@ fn error(tool: &Tool, args: &[&str], file: Option<&str>, variable: Option<(&str,
     let output = feed(command, b"x\n");
     let text = String::from_utf8(output.stdout).unwrap();
     let object: Value = serde_json::from_str(&text).unwrap_or_default();
+    let code = if args[0] == "grep" { 2 } else { 1 };
     assert_eq!(
         (output.status.code(), &object["error"]["kind"]),
-        (Some(1), &json!("config")),
+        (Some(code), &json!("config")),
         "{args:?} {variable:?} {file:?}: {text}"
     );
     let usual = tool.home().join(".local/state/spillgate");
@@ -396,6 +405,7 @@ fn no_command_runs_under_a_wrong_setting() {
         &["cat", HANDLE],
         &["ls"],
         &["show", HANDLE],
+        &["export", HANDLE, "-o", "no-such-file"],
         &["rm", HANDLE],
         &["pin", HANDLE],
         &["stats"],

@@ -47,11 +47,11 @@ fn a_list_may_be_a_search() {
     all.push(String::from_utf8(wrong.stderr).unwrap());
     assert_snapshot!(all.join("\n"), @r"
      []: big … spillgate_search
-    --tool-list search []: spillgate_read … spillgate_call_tool
-     [search]: spillgate_read … spillgate_call_tool
-    --config FILE []: spillgate_read … spillgate_call_tool
+    --tool-list search []: spillgate_find_tools … spillgate_search
+     [search]: spillgate_find_tools … spillgate_search
+    --config FILE []: spillgate_find_tools … spillgate_search
     --config FILE --name mine []: big … spillgate_search
-    --config FILE --name mine --tool-list search []: spillgate_read … spillgate_call_tool
+    --config FILE --name mine --tool-list search []: spillgate_find_tools … spillgate_search
     error: invalid value 'none' for '--tool-list <LIST>': is none of all, search
     hint: `spillgate help mcp` shows how it is used
     ");

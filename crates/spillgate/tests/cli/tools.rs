@@ -340,7 +340,7 @@ fn what_is_set_wrongly_is_said_with_its_place() {
     "#);
     let nowhere = tool.run(&["tools", "--root", "nowhere"], b"");
     assert_snapshot!(String::from_utf8(nowhere.stderr).unwrap(), @"
-    error: nowhere: No such file or directory (os error 2)
+    error: nowhere: No such file or directory
     hint: name a directory with --root DIR
     ");
 }

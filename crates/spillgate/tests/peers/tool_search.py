@@ -117,27 +117,16 @@ def prepared(setup: Setup) -> dict[str, str]:
 def configuration(setup: Setup, places: dict[str, str]) -> Path:
     """A client's list of the five servers."""
     peers = setup.peers.resolve()
-    node, programs = str(peers / "bin/node"), peers / "node/node_modules/.bin"
-
-    def npm(program: str, *arguments: str, **env: str) -> dict[str, object]:
-        return {"command": node, "args": [str(programs / program), *arguments], "env": env}
-
-    servers = {
-        "everything": npm("mcp-server-everything"),
-        "files": npm("mcp-server-filesystem", places["DIR"]),
-        "memory": npm("mcp-server-memory", MEMORY_FILE_PATH=str(setup.work / "memory.json")),
-        "git": {
-            "command": str(peers / "python/bin/mcp-server-git"),
-            "args": ["--repository", places["REPO"]],
-        },
-        "browser": npm(
-            "playwright-mcp",
-            "--headless",
-            "--isolated",
-            "--caps",
-            "config,devtools,network,pdf,storage,testing,vision",
-        ),
-    }
+    text = (Path(__file__).resolve().parents[4] / "evaluation/tools/servers.json").read_text()
+    names = {
+        "NODE": peers / "bin/node",
+        "NPM": peers / "node/node_modules/.bin",
+        "PYTHON": peers / "python/bin",
+        "WORK": setup.work,
+    } | places
+    for name, place in names.items():
+        text = text.replace(f'"{name}', f'"{place}')
+    servers = json.loads(text)
     file = setup.work / "servers.json"
     file.write_text(json.dumps({"mcpServers": servers}))
     return file
@@ -171,7 +160,7 @@ async def scenario(setup: Setup, verdict: Verdict) -> None:
         listed = await face.tools()
         after = tokens(setup, listed)
         verdict.facts["tokens of the list with a search"] = after
-        verdict.equal("only our tools", [tool["name"] for tool in listed], [*OUR_TOOLS, FIND, CALL])
+        verdict.equal("only our tools", [tool["name"] for tool in listed], [FIND, CALL, *OUR_TOOLS])
         verdict.check("a short list", after <= MOST_TOKENS, after)
         ranks: dict[str, int] = {}
         sizes: list[int] = []

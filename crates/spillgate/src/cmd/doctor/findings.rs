@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::json;
 use spillgate_clients::Client;
 
-use crate::failure::Failure;
-use crate::output::Output;
+use crate::failure::{Failure, plain};
+use crate::output::{Output, Paint, folded};
 
 /// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -49,7 +49,7 @@ impl Finding {
     }
 
     fn says(self, level: Level, what: impl Into<String>) -> Self {
-        let what = what.into();
+        let what = plain(&what.into()).into_owned();
         Self {
             level,
             what,
@@ -115,37 +115,47 @@ impl Findings {
                 client = Some(one.client);
                 file = None;
                 let title = one.client.map_or("This machine", Client::title);
-                text.push_str(&format!("\n{title}\n"));
+                text.push_str(&format!("\n{}\n", out.painter.paint(Paint::Strong, title)));
             }
             if one.file != file {
                 file.clone_from(&one.file);
                 let path = file.as_deref().unwrap_or(Path::new("")).display();
                 text.push_str(&format!("{path}\n"));
             }
-            text.push_str(&line(one));
+            text.push_str(&line(one, out));
         }
-        text.push_str(&match broken {
-            0 => "\nall is well\n".to_owned(),
-            1 => "\n1 thing is broken\n".to_owned(),
-            many => format!("\n{many} things are broken\n"),
-        });
+        let (paint, verdict) = match broken {
+            0 => (Paint::Good, "all is well".to_owned()),
+            1 => (Paint::Bad, "1 thing is broken".to_owned()),
+            many => (Paint::Bad, format!("{many} things are broken")),
+        };
+        text.push_str(&format!("\n{}\n", out.painter.paint(paint, &verdict)));
         out.raw(text.trim_start_matches('\n').as_bytes())?;
         Ok(code)
     }
 }
 
-fn line(one: &Finding) -> String {
-    let level = match one.level {
-        Level::Good => "ok",
-        Level::Note => "note",
-        Level::Broken => "broken",
+fn line(one: &Finding, out: &Output) -> String {
+    /// Columns before the text of a finding.
+    const INDENT: usize = 9;
+    let (paint, level) = match one.level {
+        Level::Good => (Paint::Good, "ok"),
+        Level::Note => (Paint::Warning, "note"),
+        Level::Broken => (Paint::Bad, "broken"),
     };
     let server = one.server.as_ref();
     let server = server.map(|name| format!("{}: ", name.escape_debug()));
-    let what = one.what.replace('\n', " ");
-    let mut text = format!("  {level:<7}{}{what}\n", server.unwrap_or_default());
-    if let Some(fix) = &one.fix {
-        text.push_str(&format!("         fix: {fix}\n"));
-    }
-    text
+    let what = format!(
+        "{}{}",
+        server.unwrap_or_default(),
+        one.what.replace('\n', " ")
+    );
+    let fix = one.fix.as_ref().map(|fix| format!("\n         fix: {fix}"));
+    let text = format!("  {level:<7}{what}{}", fix.unwrap_or_default());
+    let text = out
+        .width()
+        .map_or(text.clone(), |width| folded(&text, width, INDENT));
+    let level = format!("  {level}");
+    let rest = text.strip_prefix(&level).unwrap_or(&text);
+    format!("{}{rest}\n", out.painter.paint(paint, &level))
 }

@@ -43,8 +43,8 @@ pub(crate) fn doctor(common: &Common, doctor: &Doctor, out: &Output) -> Result<u
     if findings.is_empty() {
         findings.add(
             Finding::of(None, None)
-                .broken("no client has a configuration file")
-                .fix("add a server in a client, then `spillgate wrap CLIENT`"),
+                .note("no MCP client has a configuration file here; commands such as `spillgate run` need none")
+                .fix("to use the gateway, add a server in a client, then run `spillgate wrap CLIENT`"),
         );
     }
     stores(settings.store.clone(), &starts, &mut findings);
@@ -85,7 +85,7 @@ fn of_client(
     let of = Finding::of(Some(client), None);
     if found {
         let cap = format!("its own cap on tool results: {}", client.own_cap());
-        findings.add(of.note(cap).fix("nothing to do"));
+        findings.add(of.note(cap));
     } else if named {
         let looked: Vec<String> = files
             .iter()
@@ -114,16 +114,17 @@ fn of_file(client: Client, report: FileReport, findings: &mut Findings) -> Vec<S
             findings.add(of().good("the backup exists; `unwrap` restores the file byte for byte"));
         }
         (Some(Ok(backup)), _) => findings.add(
-            of().note("it was changed after it was wrapped: `unwrap` undoes only Spillgate's entries")
-                .fix(format!("nothing to do; the backup is {}", backup.display())),
+            of().note(format!(
+                "it was changed after it was wrapped: `unwrap` undoes only Spillgate's entries; the backup is {}",
+                backup.display()
+            )),
         ),
         (Some(Err(error)), _) => findings.add(
             of().broken(error.to_string())
                 .fix("run `unwrap`, which still undoes Spillgate's entries, then wrap again"),
         ),
         (None, _) if behind > 0 => findings.add(
-            of().note("there is no record of the original entries: `unwrap` reconstructs them from the command lines")
-                .fix("nothing to do, if this was written by hand or on another machine"),
+            of().note("there is no record of the original entries, as if they were written by hand or on another machine: `unwrap` reconstructs them from the command lines"),
         ),
         (None, _) => {}
     }
@@ -144,8 +145,10 @@ fn of_file(client: Client, report: FileReport, findings: &mut Findings) -> Vec<S
         match (server.state, server.launch) {
             (_, Some(launch)) => starts.push(Start { of, launch }),
             (State::Left(why), None) => {
-                let fix = "nothing to do; docs/clients.md says what can be done by hand";
-                findings.add(of.note(format!("not behind the gateway: {why}")).fix(fix));
+                let what = format!(
+                    "not behind the gateway: {why}; docs/clients.md says what can be done by hand"
+                );
+                findings.add(of.note(what));
             }
             (_, None) => {
                 let scope = server.scope.name();

@@ -20,6 +20,9 @@ use crate::net;
 use crate::server_args::Mcp;
 use crate::wiring::App;
 
+/// Maximum number of results that the API receives at the same time: each takes a thread.
+const UPLOADS: usize = 32;
+
 /// Serves until a signal arrives; returns the exit code of the process.
 pub(super) async fn serve(
     app: &App,
@@ -100,6 +103,8 @@ pub(super) fn api(app: &App) -> Result<Api, Failure> {
         body_bytes: app.settings.http.max_body_bytes,
         upload_bytes: app.settings.serve.max_upload.bytes,
         part_time: Duration::from_secs(app.settings.http.read_seconds),
+        upload_time: Duration::from_secs(app.settings.serve.upload_seconds.get().into()),
+        uploads: UPLOADS,
     };
     let turns = std::thread::available_parallelism().map_or(2, NonZero::get);
     let shows_secrets = app.settings.secrets.raw_anywhere;

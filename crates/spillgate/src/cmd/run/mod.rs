@@ -3,24 +3,27 @@
 //! Standard output and standard error share one pipe, so that the kernel interleaves them in the
 //! order of the writes; `--split` gives each a pipe of its own.
 
+mod live;
 mod signals;
 
 use std::ffi::OsString;
-use std::io::{self, PipeReader, PipeWriter, pipe};
+use std::io::{self, IsTerminal, PipeReader, PipeWriter, Read, pipe};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus};
+use std::time::Duration;
 
 use serde_json::json;
 use spillgate_artifact::{Clock, Ending, Origin, SystemClock, Timestamp};
 use spillgate_offload::{Choice, Outcome, PendingResult};
 use spillgate_store::keep_key_from;
 
+use self::live::{Live, Stream};
 use super::outcome;
 use crate::args::Run;
 use crate::failure::{Failure, Fault};
-use crate::output::Output;
+use crate::output::{Output, Paint};
 use crate::progress::CaptureProgress;
-use crate::wiring::App;
+use crate::wiring::{App, quoted};
 
 /// Pipe size in bytes: larger than the default of 64 KB, so that the command can continue while we
 /// write.
@@ -37,8 +40,15 @@ fn merged(app: &App, run: &Run, out: &Output) -> Result<u8, Failure> {
     let (reader, writer) = wide_pipe()?;
     let begun = SystemClock.now();
     let running = Running::start(&run.command, writer.try_clone()?, writer)?;
-    let pending = capture(app, run, reader)?;
+    let live = live(run, out);
+    let pending = capture(
+        app,
+        run,
+        reader,
+        live.as_ref().map(|live| (live, Stream::Output)),
+    )?;
     let status = running.wait()?;
+    let took = live.map(Live::end);
     let ending = ending(status, begun);
     let (outcome, code) = (settle(pending, ending), code(status));
     let mut object = match out.json {
@@ -51,7 +61,9 @@ fn merged(app: &App, run: &Run, out: &Output) -> Result<u8, Failure> {
         }
         object["duration_ms"] = json!(ending.duration_ms);
     }
-    if !out.json {
+    if let Some(took) = took {
+        finish(&outcome, code, took, out)?;
+    } else if !out.json {
         outcome::print(&outcome, out)?;
     }
     app.tidy(outcome::receipt(&outcome));
@@ -72,9 +84,16 @@ fn split(app: &App, run: &Run, out: &Output) -> Result<u8, Failure> {
     let ((stdout, stdout_end), (stderr, stderr_end)) = (wide_pipe()?, wide_pipe()?);
     let begun = SystemClock.now();
     let running = Running::start(&run.command, stdout_end, stderr_end)?;
+    let live = live(run, out);
+    let live_error = live.as_ref().filter(|_| io::stderr().is_terminal());
+    let is_error_live = live_error.is_some();
     let (from_stdout, from_stderr) = std::thread::scope(|scope| {
-        let from_stderr = scope.spawn(|| capture(app, run, stderr));
-        let from_stdout = capture(app, run, stdout);
+        let from_stderr = scope.spawn(|| {
+            let live = live_error.map(|live| (live, Stream::Error));
+            capture(app, run, stderr, live)
+        });
+        let live = live.as_ref().map(|live| (live, Stream::Output));
+        let from_stdout = capture(app, run, stdout, live);
         let from_stderr = from_stderr.join().map_err(|_| {
             Failure::new(
                 "internal",
@@ -86,6 +105,7 @@ fn split(app: &App, run: &Run, out: &Output) -> Result<u8, Failure> {
     });
     let (from_stdout, from_stderr) = (from_stdout?, from_stderr??);
     let status = running.wait()?;
+    let took = live.map(Live::end);
     let ending = ending(status, begun);
     let [from_stdout, from_stderr] =
         [from_stdout, from_stderr].map(|pending| settle(pending, ending));
@@ -97,8 +117,13 @@ fn split(app: &App, run: &Run, out: &Output) -> Result<u8, Failure> {
             "exit_code": code,
         }))?;
     } else {
-        outcome::print(&from_stdout, out)?;
-        print_to_stderr(&from_stderr)?;
+        match took {
+            Some(took) => finish(&from_stdout, code, took, out)?,
+            None => outcome::print(&from_stdout, out)?,
+        }
+        if !is_error_live || !matches!(from_stderr, Outcome::Inline(_)) {
+            print_to_stderr(&from_stderr)?;
+        }
     }
     for outcome in [&from_stdout, &from_stderr] {
         app.tidy(outcome::receipt(outcome));
@@ -114,6 +139,35 @@ fn split(app: &App, run: &Run, out: &Output) -> Result<u8, Failure> {
     Ok(code)
 }
 
+/// Returns the display of the running command if the user sits at a terminal.
+fn live(run: &Run, out: &Output) -> Option<Live> {
+    (out.terminal && !out.json && !run.quiet).then(Live::start)
+}
+
+/// Ends the display of a command: prints what a model would see of a large output, or says that the
+/// output was not stored.
+fn finish(outcome: &Outcome, code: u8, took: Duration, out: &Output) -> io::Result<()> {
+    let painter = out.note_painter();
+    match outcome {
+        Outcome::Inline(_) => {
+            let paint = if code == 0 { Paint::Faint } else { Paint::Bad };
+            let took = took.as_secs_f64();
+            let line =
+                format!("[exit code {code} after {took:.1} s; the output fits and was not stored]");
+            out.note(&painter.paint(paint, &line));
+        }
+        Outcome::Offloaded(offloaded) => {
+            out.note(&painter.paint(Paint::Faint, "[what a model sees of it:]"));
+            out.text(offloaded.shown.text())?;
+        }
+        Outcome::NotStored(lost) => {
+            out.note(&painter.paint(Paint::Faint, "[what a model sees of it:]"));
+            out.text(lost.shown.text())?;
+        }
+    }
+    Ok(())
+}
+
 fn print_to_stderr(outcome: &Outcome) -> io::Result<()> {
     let mut to = io::stderr();
     match outcome {
@@ -125,7 +179,12 @@ fn print_to_stderr(outcome: &Outcome) -> io::Result<()> {
     }
 }
 
-fn capture(app: &App, run: &Run, mut reader: PipeReader) -> Result<PendingResult, Failure> {
+fn capture(
+    app: &App,
+    run: &Run,
+    reader: PipeReader,
+    live: Option<(&Live, Stream)>,
+) -> Result<PendingResult, Failure> {
     let words: Vec<String> = run
         .command
         .iter()
@@ -140,10 +199,19 @@ fn capture(app: &App, run: &Run, mut reader: PipeReader) -> Result<PendingResult
         arguments: Some(words.join(" ")),
         call_id: run.call_id.clone(),
     };
-    let mut progress = CaptureProgress::new();
-    Ok(app
+    let mut progress = live.is_none().then(CaptureProgress::new);
+    let mut reader: Box<dyn Read + '_> = match live {
+        Some((live, stream)) => Box::new(live.shown(reader, stream)),
+        None => Box::new(reader),
+    };
+    let submitted = app
         .offloader
-        .submit_stream(origin, false, &mut reader, &mut |bytes| progress.at(bytes))?)
+        .submit_stream(origin, false, &mut reader, &mut |bytes| {
+            if let Some(progress) = &mut progress {
+                progress.at(bytes);
+            }
+        });
+    Ok(submitted?)
 }
 
 /// Decides what is shown of the output of a command that has ended.
@@ -217,9 +285,25 @@ fn not_started(program: &OsString, error: &io::Error) -> Failure {
         "the command `{}` could not be started: {error}",
         program.display()
     );
+    let line = program.to_string_lossy();
     let (code, hint) = match error.kind() {
-        io::ErrorKind::NotFound => (127, "check its name and the PATH"),
-        _ => (126, "check that it may be executed"),
+        io::ErrorKind::NotFound if line.contains([' ', '|', ';', '>', '&']) => (
+            127,
+            format!(
+                "a whole line needs a shell: spillgate run -- sh -c {}",
+                quoted(&line)
+            ),
+        ),
+        io::ErrorKind::NotFound => (127, "check its name and the PATH".to_owned()),
+        io::ErrorKind::PermissionDenied => (
+            126,
+            format!("check that it may be executed: chmod +x {}", quoted(&line)),
+        ),
+        _ if error.raw_os_error() == Some(libc::ENOEXEC) => (
+            126,
+            "a script has to begin with a line such as #!/bin/sh".to_owned(),
+        ),
+        _ => (126, "check that it may be executed".to_owned()),
     };
     Failure::new("command_not_started", Fault::Caller, message)
         .hint(hint)

@@ -1,0 +1,183 @@
+//! Questions as people ask them about lists of pull requests, customers and machines.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use spillgate_artifact::{ContentKind, TokenBudget};
+use spillgate_text::Tokenizer;
+
+use super::answer_of;
+use super::load::Document;
+
+/// Returns the first two lines of each answer.
+fn answers(text: &str, kind: ContentKind, questions: &[&str]) -> String {
+    let document = Document::of(text.as_bytes().to_vec(), kind);
+    let parsed = document.parse().unwrap();
+    let counter = Tokenizer::Heuristic.counter();
+    let answer = |question: &&str| {
+        let table = answer_of(&parsed, question, TokenBudget::new(600), &*counter);
+        let table = table.unwrap_or_else(|| "no table".to_owned());
+        let lines: Vec<&str> = table.lines().take(3).collect();
+        format!("{question}\n    {}", lines.join(" | ").replace('\t', ", "))
+    };
+    let answers: Vec<String> = questions.iter().map(answer).collect();
+    answers.join("\n")
+}
+
+#[test]
+fn pull_requests() {
+    let all: Vec<Value> = (0..30)
+        .map(|i| {
+            let merged = i % 3 == 0;
+            json!({
+                "createdAt": format!("2025-03-{:02}T08:{:02}:00Z", i % 27 + 1, i),
+                "number": 500 + i,
+                "state": if merged { "MERGED" } else { "OPEN" },
+                "mergedAt": if merged { json!(format!("2025-04-{:02}T10:00:00Z", i % 30 + 1)) } else { Value::Null },
+                "comments": i * 7 % 31,
+                "deprecated": if i % 10 == 4 { json!("moved") } else { Value::Null },
+                "assignee": if i % 4 == 0 { json!({"login": "ada"}) } else { Value::Null },
+            })
+        })
+        .collect();
+    let questions = [
+        "How many were merged?",
+        "Which were not assigned to anybody?",
+        "Which are deprecated?",
+        "Which PR was discussed the most?",
+        "Which open PR has been waiting longest?",
+        "What was the very last one to be created?",
+        "Which comes second in comments?",
+        "Which have four comments or fewer?",
+    ];
+    assert_snapshot!(answers(&Value::from(all).to_string(), ContentKind::Json, &questions), @r#"
+    How many were merged?
+        10 of 30 in .[] have state = MERGED: | number | 500
+    Which were not assigned to anybody?
+        22 of 30 in .[] have assignee absent: | number | 501
+    Which are deprecated?
+        3 of 30 in .[] have deprecated present: | number, deprecated, assignee.login, comments, createdAt, mergedAt, state | 504, moved, ada, 28, 2025-03-05T08:04:00Z, , OPEN
+    Which PR was discussed the most?
+        30 of 30 in .[]; largest comments first: | number, comments, assignee.login, createdAt, state, deprecated | 522, 30, , 2025-03-23T08:22:00Z, OPEN, 
+    Which open PR has been waiting longest?
+        20 of 30 in .[] have state = OPEN; smallest createdAt first: | number, createdAt, assignee.login, comments, state, deprecated | 501, 2025-03-02T08:01:00Z, , 7, OPEN, 
+    What was the very last one to be created?
+        30 of 30 in .[]; largest createdAt first: | number, createdAt, assignee.login, comments, mergedAt, state, deprecated | 526, 2025-03-27T08:26:00Z, , 27, , OPEN, 
+    Which comes second in comments?
+        30 of 30 in .[]; largest comments first: | number, comments, assignee.login, createdAt, state, deprecated | 522, 30, , 2025-03-23T08:22:00Z, OPEN, 
+    Which have four comments or fewer?
+        5 of 30 in .[] have comments <= 4: | number, comments, assignee.login, createdAt, mergedAt, state | 500, 0, ada, 2025-03-01T08:00:00Z, 2025-04-01T10:00:00Z, MERGED
+    "#);
+}
+
+#[test]
+fn a_table_with_semicolons() {
+    let rows = (0..20).map(|i| {
+        let (stock, churned) = (i * 3 % 5, if i % 6 == 1 { "yes" } else { "no" });
+        format!(
+            "C{i:02};{};20{:02}-05-01;20{:02}-01-01;{stock};{churned}",
+            i * 11 % 50,
+            10 + i % 13,
+            26 + i % 9
+        )
+    });
+    let header = "Customer;Seats;Signed;Renewal date;Stock;Churned".to_owned();
+    let rows: Vec<String> = std::iter::once(header).chain(rows).collect();
+    let questions = [
+        "Who has been with us the longest?",
+        "Which renewal is the soonest?",
+        "Which customers have churned?",
+        "How many are out of stock?",
+        "most seats",
+    ];
+    assert_snapshot!(answers(&rows.join("\n"), ContentKind::Csv, &questions), @r#"
+    Who has been with us the longest?
+        20 of 20 records; smallest Signed first: | Customer, Signed, Seats, Renewal date, Stock, Churned | C00, 2010-05-01, 0, 2026-01-01, 0, no
+    Which renewal is the soonest?
+        20 of 20 records; smallest Renewal date first: | Customer, Renewal date, Seats, Signed, Stock, Churned | C00, 2026-01-01, 0, 2010-05-01, 0, no
+    Which customers have churned?
+        4 of 20 records have Churned = true: | Customer, Churned, Seats, Signed, Renewal date, Stock | C01, yes, 11, 2011-05-01, 2027-01-01, 3
+    How many are out of stock?
+        4 of 20 records have Stock == 0: | Customer | C00
+    most seats
+        20 of 20 records; largest Seats first: | Customer, Seats, Signed, Renewal date, Stock, Churned | C09, 49, 2019-05-01, 2026-01-01, 2, no
+    "#);
+}
+
+#[test]
+fn years_beside_other_numbers() {
+    let rows = (0..36).map(|i| {
+        format!(
+            "20{:02}-{:02}-01,{},{}",
+            9 + i / 12,
+            i % 12 + 1,
+            129_000 + i * 7,
+            i * 13 % 9 - 4
+        )
+    });
+    let rows: Vec<String> = std::iter::once("month,jobs,jobs_change".to_owned())
+        .chain(rows)
+        .collect();
+    let questions = [
+        "2010 jobs_change > 0 count",
+        "How many months of 2010 had jobs_change above zero?",
+        "sum jobs_change 2011",
+        "On which day did jobs grow the most?",
+    ];
+    assert_snapshot!(answers(&rows.join("\n"), ContentKind::Csv, &questions), @r#"
+    2010 jobs_change > 0 count
+        5 of 36 records have jobs_change > 0, month from 2010-01-01 to 2010-12-31: | month | 2010-02-01
+    How many months of 2010 had jobs_change above zero?
+        5 of 36 records have jobs_change > 0, month from 2010-01-01 to 2010-12-31: | month | 2010-02-01
+    sum jobs_change 2011
+        12 of 36 records have month from 2011-01-01 to 2011-12-31; 12 values of jobs_change: sum 0, mean 0, median 0.5, smallest -4, largest 4: | month, jobs_change, jobs | 2011-01-01, 2, 129168
+    On which day did jobs grow the most?
+        36 of 36 records; largest jobs first: | month, jobs, jobs_change | 2011-12-01, 129245, 1
+    "#);
+}
+
+#[test]
+fn machines() {
+    let all: Vec<Value> = (0..20)
+        .map(|i| {
+            json!({
+                "host": format!("web-{i}"),
+                "uptime_days": i * 7 % 20,
+                "last_seen": format!("2025-01-{:02}T00:00:00Z", i * 11 % 28 + 1),
+                "license": if i % 5 == 0 { "Apache-2.0" } else { "MIT" },
+            })
+        })
+        .collect();
+    let questions = [
+        "Which machine has been up the longest?",
+        "Which host was seen the longest time ago?",
+        "Which have a license of Apache?",
+        "longest uptime",
+    ];
+    assert_snapshot!(answers(&Value::from(all).to_string(), ContentKind::Json, &questions), @r#"
+    Which machine has been up the longest?
+        20 of 20 in .[]; largest uptime_days first: | host, uptime_days, last_seen, license | web-17, 19, 2025-01-20T00:00:00Z, MIT
+    Which host was seen the longest time ago?
+        20 of 20 in .[]; smallest last_seen first: | host, last_seen, license, uptime_days | web-0, 2025-01-01T00:00:00Z, Apache-2.0, 0
+    Which have a license of Apache?
+        4 of 20 in .[] have license beginning with "Apache-": | host, license, last_seen, uptime_days | web-0, Apache-2.0, 2025-01-01T00:00:00Z, 0
+    longest uptime
+        20 of 20 in .[]; largest uptime_days first: | host, uptime_days, last_seen, license | web-17, 19, 2025-01-20T00:00:00Z, MIT
+    "#);
+}
+
+#[test]
+fn records_are_read_only_if_a_word_may_be_theirs() {
+    let text = br#"[{"state":"failed"}]"#;
+    for (question, may) in [
+        ("why did it fail?", true),
+        ("what is the error?", false),
+        ("how many errors?", true),
+        ("why did the last run break?", true),
+        ("why did run 7 break?", true),
+        ("why?", false),
+    ] {
+        assert_eq!(super::may_concern(question, text), may, "{question}");
+    }
+}
