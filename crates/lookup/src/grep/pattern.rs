@@ -255,7 +255,8 @@ impl Seeker<'_> {
     /// Fails if the check of the seeker fails, or with [`CostlyBoundary`].
     pub fn matches(&self, line: &str) -> io::Result<Vec<Range<usize>>> {
         let (mut found, mut at) = (Vec::new(), 0);
-        while at <= line.len()
+        // A match at the end of the line would be empty.
+        while at < line.len()
             && let Some(one) = self.find_at(line.as_bytes(), at)?
         {
             // A match may begin or end within a character if the pattern matches single bytes.
