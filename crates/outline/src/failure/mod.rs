@@ -409,17 +409,20 @@ fn last_lines(
 ) -> io::Result<()> {
     let total = view.lines();
     let mut reader = view.lines_from((total + 1).saturating_sub(LAST_LINES).max(1))?;
+    let mut last = Vec::new();
     while let Some((span, bytes)) = reader.next_bytes()? {
         let bytes = bytes.trim_ascii_end();
         let line = uncoloured(&bytes[prefix(bytes)..]);
         if line.trim_ascii().is_empty() || is_apart(&line) {
             continue;
         }
-        let far = usize::try_from(total - span.number).unwrap_or(0);
-        let text = String::from_utf8_lossy(&line).into_owned();
+        last.push((span.number, String::from_utf8_lossy(&line).into_owned()));
+    }
+    for (number, text) in folded(&mut last) {
+        let far = usize::try_from(total - number).unwrap_or(0);
         let entry = OutlineEntry::new(rank + far, 0, EntryKind::Failure, text);
-        let line = Some(span.number);
-        lines.insert(span.number, OutlineEntry { line, ..entry });
+        let line = Some(number);
+        lines.insert(number, OutlineEntry { line, ..entry });
     }
     Ok(())
 }
@@ -468,7 +471,7 @@ fn block(
                 count => format!("{} ({} like it)", text(), grouped(count)),
             };
             add(number, at, text);
-            for (far, (number, text)) in above.drain(..).rev().enumerate() {
+            for (far, (number, text)) in folded(&mut above).into_iter().enumerate() {
                 add(number, at + 2 + far * 2, text);
             }
             continue;
@@ -500,6 +503,32 @@ fn block(
         add(span.number, at + 1 + far, text());
     }
     Ok(())
+}
+
+/// Returns lines from the last one up. Of a run of lines that report nothing and are alike, such as
+/// the progress of a build, two are kept: the room is for what else led to the failure.
+fn folded(lines: &mut Vec<(u64, String)>) -> Vec<(u64, String)> {
+    const KEPT: usize = 2;
+    // One line that was left out would take as much room as its count.
+    const FOLDED: usize = KEPT + 2;
+    let mut runs: Vec<(Option<u64>, Vec<(u64, String)>)> = Vec::new();
+    for (number, text) in lines.drain(..).rev() {
+        let line = text.as_bytes();
+        let run = classify(line).is_none().then(|| signature(line));
+        match runs.last_mut() {
+            Some((last, lines)) if run.is_some() && *last == run => lines.push((number, text)),
+            _ => runs.push((run, vec![(number, text)])),
+        }
+    }
+    for (_, lines) in &mut runs {
+        if lines.len() >= FOLDED {
+            let more = lines.len() - KEPT;
+            lines.truncate(KEPT);
+            let (_, text) = &mut lines[KEPT - 1];
+            text.push_str(&format!(" ({more} like it left out)"));
+        }
+    }
+    runs.into_iter().flat_map(|(_, lines)| lines).collect()
 }
 
 /// Returns whether a line continues the report above it.
@@ -594,6 +623,23 @@ mod tests {
         312:     sums
         314: test result: FAILED. 300 passed; 1 failed
         316: error: test failed, to rerun pass `--lib`
+        ");
+    }
+
+    #[test]
+    fn progress_above_an_error_is_folded() {
+        let progress: String = (0..40)
+            .map(|i| format!("   Compiling part-{i} v1.4.{}\n", i % 7))
+            .collect();
+        let failed = "warning: unused variable\nerror[E0308]: mismatched types\n --> src/price.rs:112:17\n\
+            error: could not compile shop due to 1 previous error\n";
+        assert_snapshot!(shown(&format!("{progress}{failed}"), 30), @"
+        39:    Compiling part-38 v1.4.3 (18 like it left out)
+        40:    Compiling part-39 v1.4.4
+        41: warning: unused variable
+        42: error[E0308]: mismatched types
+        43:  --> src/price.rs:112:17
+        44: error: could not compile shop due to 1 previous error
         ");
     }
 
