@@ -505,13 +505,16 @@ fn block(
     Ok(())
 }
 
+/// A line with its number in the view.
+type NumberedLine = (u64, String);
+
 /// Returns lines from the last one up. Of a run of lines that report nothing and are alike, such as
 /// the progress of a build, two are kept: the room is for what else led to the failure.
-fn folded(lines: &mut Vec<(u64, String)>) -> Vec<(u64, String)> {
+fn folded(lines: &mut Vec<NumberedLine>) -> Vec<NumberedLine> {
     const KEPT: usize = 2;
     // One line that was left out would take as much room as its count.
     const FOLDED: usize = KEPT + 2;
-    let mut runs: Vec<(Option<u64>, Vec<(u64, String)>)> = Vec::new();
+    let mut runs: Vec<(Option<u64>, Vec<NumberedLine>)> = Vec::new();
     for (number, text) in lines.drain(..).rev() {
         let line = text.as_bytes();
         let run = classify(line).is_none().then(|| signature(line));
