@@ -128,10 +128,14 @@ impl Tool {
         schema.to_string()
     }
 
-    /// Returns the required arguments that an object in JSON does not have.
+    /// Returns the required arguments that an object in JSON does not have. One with a default is not
+    /// missing: some servers list it as required, but do without it.
     pub(crate) fn missing(&self, arguments: &str) -> Vec<&str> {
         let given = ObjectView::of_text(arguments);
-        let is_missing = |name: &&str| given.as_ref().is_none_or(|all| all.get(name).is_none());
+        let has_default = |name: &str| !self.schema["properties"][name]["default"].is_null();
+        let is_missing = |name: &&str| {
+            given.as_ref().is_none_or(|all| all.get(name).is_none()) && !has_default(name)
+        };
         let required = self.schema["required"].as_array().into_iter().flatten();
         required
             .filter_map(Value::as_str)
