@@ -5,18 +5,18 @@ use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
 
-/// What the linker is asked for, each with the reason. A wish that fails is left out.
-const WISHES: [Wish; 3] = [
+/// The options for the linker, each with its reason. An option that fails is left out.
+const OPTIONS: [LinkerOption; 3] = [
     // Functions and constants with the same content become one. No code compares their addresses.
-    Wish::Arguments(&["-Wl,--icf=all", "-Wl,--ignore-data-address-equality"]),
+    LinkerOption::Arguments(&["-Wl,--icf=all", "-Wl,--ignore-data-address-equality"]),
     // The list of addresses that the loader adjusts takes kilobytes instead of megabytes. Loaders
     // can read it since glibc 2.36.
-    Wish::Arguments(&["-Wl,-z,pack-relative-relocs"]),
+    LinkerOption::Arguments(&["-Wl,-z,pack-relative-relocs"]),
     // The loader has one library less to load: `libgcc_s.so`, of which only this part is used.
-    Wish::Library("static:-bundle=gcc_eh"),
+    LinkerOption::Library("static:-bundle=gcc_eh"),
 ];
 
-enum Wish {
+enum LinkerOption {
     Arguments(&'static [&'static str]),
     Library(&'static str),
 }
@@ -33,25 +33,25 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let is = |name, value| env::var(name).is_ok_and(|it| it == value);
     let is_glibc = is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu");
-    // The probe must run, so a program for another machine is linked without wishes.
+    // The probe must run, so a program for another machine is linked without these options.
     let is_native = env::var("HOST").ok() == env::var("TARGET").ok();
     if !(is("PROFILE", "release") && is_glibc && is_native) {
         return;
     }
-    for wish in WISHES.iter().filter(|wish| works(wish).is_some()) {
-        match wish {
-            Wish::Arguments(arguments) => {
+    for option in OPTIONS.iter().filter(|option| works(option).is_some()) {
+        match option {
+            LinkerOption::Arguments(arguments) => {
                 for argument in *arguments {
                     println!("cargo::rustc-link-arg-bins={argument}");
                 }
             }
-            Wish::Library(library) => println!("cargo::rustc-link-lib={library}"),
+            LinkerOption::Library(library) => println!("cargo::rustc-link-lib={library}"),
         }
     }
 }
 
-/// Links a small program with the wish and runs it. `None` if one of them fails.
-fn works(wish: &Wish) -> Option<()> {
+/// Links a small program with the option and runs it. `None` if one of them fails.
+fn works(option: &LinkerOption) -> Option<()> {
     let directory = env::var_os("OUT_DIR")?;
     let source = Path::new(&directory).join("probe.rs");
     let program = Path::new(&directory).join("probe");
@@ -65,12 +65,12 @@ fn works(wish: &Wish) -> Option<()> {
     }
     let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
     compile.args(flags.split('\x1f').filter(|flag| !flag.is_empty()));
-    match wish {
-        Wish::Arguments(arguments) => {
+    match option {
+        LinkerOption::Arguments(arguments) => {
             let asked = arguments.iter().map(|it| format!("link-arg={it}"));
             compile.args(asked.flat_map(|it| ["-C".to_owned(), it]));
         }
-        Wish::Library(library) => {
+        LinkerOption::Library(library) => {
             compile.args(["-l", library]);
         }
     }

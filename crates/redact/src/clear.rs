@@ -27,8 +27,8 @@ enum Block {
 /// A source that looks for secrets in the blocks that are read, before it returns their bytes.
 ///
 /// A read fails with [`SecretsHere`] if a secret begins in one of its blocks or so near that it can
-/// reach into them. So whoever made something from the bytes of this source has seen no byte of
-/// what [`find`](crate::find) finds in the whole text. Blocks that nobody reads are not searched.
+/// reach into them. Therefore the bytes that this source returns contain no part of a secret that
+/// [`find`](crate::find) finds in the whole text. Blocks that are not read are not searched.
 pub struct ClearSource {
     source: Arc<dyn ByteSource>,
     redactor: Arc<Redactor>,
