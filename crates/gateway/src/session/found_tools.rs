@@ -24,6 +24,10 @@ use crate::tool_search::{CALL, FIND};
 /// Most tools that a search ranks, because a hostile server may list any number.
 const MOST_TOOLS: usize = 5000;
 
+/// The error for a call whose check panicked.
+const UNCHECKED: &str = "nothing was called: the gateway failed while it checked the call (a fault \
+    of Spillgate); call the tool again";
+
 impl Session {
     /// Whether tools of any server are found by a search. If the only server finds tools itself, it
     /// answers these searches.
@@ -97,7 +101,7 @@ impl Session {
                     let check = move || checked(direct, &tools, &*counter);
                     spawn_blocking(check)
                         .await
-                        .unwrap_or_else(|_| Err(String::new()))
+                        .unwrap_or_else(|_| Err(UNCHECKED.to_owned()))
                 }
             };
             match checked {
