@@ -59,7 +59,11 @@ pub(crate) fn run(
     results: &Path,
 ) -> Result<String> {
     models::install(&LARGE)?;
-    let mut known = read(results)?;
+    let mut known = recorded(results, |line| {
+        let is_right = line["right"].as_bool()?;
+        let tokens = line["tokens"].as_u64()?;
+        Some(Outcome { is_right, tokens })
+    })?;
     let asked = chosen(documents, count);
     let server = Server::start(&LARGE, Some(WINDOW))?;
     let mut file = OpenOptions::new()
@@ -117,21 +121,22 @@ fn chosen(documents: &[Document], count: usize) -> Vec<(&Document, &Case, &Check
     (0..count).map(|at| all[at * all.len() / count]).collect()
 }
 
-/// Returns the recorded outcomes by question and way.
-fn read(results: &Path) -> Result<HashMap<(String, String), Outcome>> {
+/// Returns the outcomes that a file has, by question or task and way. `outcome` reads one of them.
+pub(super) fn recorded<T>(
+    results: &Path,
+    outcome: impl Fn(&Value) -> Option<T>,
+) -> Result<HashMap<(String, String), T>> {
     if !results.exists() {
         return Ok(HashMap::new());
     }
     let lines = fs::read_to_string(results)?;
-    let outcome = |line: &str| -> Option<((String, String), Outcome)> {
+    let entry = |line: &str| -> Option<((String, String), T)> {
         let line: Value = serde_json::from_str(line).ok()?;
         let text = |key: &str| line[key].as_str().map(str::to_owned);
-        let is_right = line["right"].as_bool()?;
-        let tokens = line["tokens"].as_u64()?;
-        Some(((text("id")?, text("way")?), Outcome { is_right, tokens }))
+        Some(((text("id")?, text("way")?), outcome(&line)?))
     };
     // The last line may be incomplete if the run was killed.
-    Ok(lines.lines().filter_map(outcome).collect())
+    Ok(lines.lines().filter_map(entry).collect())
 }
 
 fn table(

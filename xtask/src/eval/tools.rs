@@ -14,7 +14,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Map, Value, json};
 
-use super::model::{Ask, post, tokens_of};
+use super::model::{Ask, post, recorded, tokens_of};
 use crate::attack::{Room, Session};
 use crate::models::{self, LARGE};
 use crate::report::say;
@@ -263,7 +263,13 @@ pub(crate) fn run(
     let mut session = Session::start(&room, gateway(&room, &config, "search"))?;
     let listed = listed(&mut session, &needed)?;
     let server = Server::start(&LARGE, Some(WINDOW))?;
-    let mut known = read(wanted.results)?;
+    let mut known = recorded(wanted.results, |line| {
+        Some(Outcome {
+            class: Class::of(line["class"].as_str()?)?,
+            tokens: line["tokens"].as_u64()?,
+            replies: line["replies"].as_u64()?,
+        })
+    })?;
     let mut file = OpenOptions::new()
         .create(true)
         .append(true)
@@ -599,26 +605,6 @@ fn read_reply(message: &Value) -> Reply {
         true => Reply::BrokenJson,
         false => Reply::Text,
     }
-}
-
-/// Returns the recorded outcomes by task and way.
-fn read(results: &Path) -> Result<HashMap<(String, String), Outcome>> {
-    if !results.exists() {
-        return Ok(HashMap::new());
-    }
-    let lines = fs::read_to_string(results)?;
-    let outcome = |line: &str| -> Option<((String, String), Outcome)> {
-        let line: Value = serde_json::from_str(line).ok()?;
-        let text = |key: &str| line[key].as_str().map(str::to_owned);
-        let outcome = Outcome {
-            class: Class::of(line["class"].as_str()?)?,
-            tokens: line["tokens"].as_u64()?,
-            replies: line["replies"].as_u64()?,
-        };
-        Some(((text("id")?, text("way")?), outcome))
-    };
-    // The last line may be incomplete if the run was killed.
-    Ok(lines.lines().filter_map(outcome).collect())
 }
 
 /// Returns a row for each half and way, with the failures by class.
