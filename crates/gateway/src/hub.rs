@@ -308,5 +308,6 @@ fn builtin_tools_of(gateway: &Gateway) -> BuiltinTools {
         &gateway.offloader,
         gateway.extractor.as_ref(),
         gateway.list_tools,
+        gateway.tool_search.may_grow(),
     )
 }

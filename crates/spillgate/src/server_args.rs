@@ -24,8 +24,9 @@ pub(crate) struct Mcp {
     /// [default: preview]
     #[arg(long, value_name = "MODE")]
     pub(crate) results: Option<ResultMode>,
-    /// What the list of tools contains of the servers: `all` their tools, or `search`, a tool that
-    /// finds them and a tool that calls them [env: `SPILLGATE_TOOL_LIST`] [default: all]
+    /// What the list of tools contains of the servers: `all` their tools; `search`, a tool that
+    /// finds them and a tool that calls them; or `found`, a tool that finds them, and from then on
+    /// those that it has found [env: `SPILLGATE_TOOL_LIST`] [default: all]
     #[arg(long, value_name = "LIST", value_parser = tool_list)]
     pub(crate) tool_list: Option<ToolList>,
     /// The name of the server in messages and in rules for servers
@@ -102,7 +103,8 @@ fn tool_list(text: &str) -> Result<ToolList, String> {
     match text {
         "all" => Ok(ToolList::All),
         "search" => Ok(ToolList::Search),
-        _ => Err("is none of all, search".to_owned()),
+        "found" => Ok(ToolList::Found),
+        _ => Err("is none of all, search, found".to_owned()),
     }
 }
 

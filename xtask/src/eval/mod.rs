@@ -31,7 +31,7 @@ const USAGE: &str = "\
 usage: cargo xtask eval [--data DIR] [--only SET,…] [--type TYPE] [--binary PATH] [--before PATH] [--json FILE]
                         [--missed BUDGET]
        cargo xtask eval --model [--count N] [--results FILE] [--binary PATH]
-       cargo xtask eval --tools [--half tuned|reported] [--way alone|search] [--count N] [--results FILE] [--binary PATH]
+       cargo xtask eval --tools [--half tuned|reported] [--way alone|search|found] [--count N] [--results FILE] [--binary PATH]
        cargo xtask eval --parts [--binary PATH] [--before PATH]
        cargo xtask eval --extraction [--data DIR] [--details]
 
@@ -52,7 +52,7 @@ prototype (docs/spec/behaviour.md). evaluation/README.md describes the sets and 
                   tokens. Installs the model (1.1 GB) into .models/. Takes about two hours; a run that was ended
                   continues with the results file (.models/eval.jsonl)
   --tools         instead, give a real model of 1.5 billion parameters 40 tasks (--half: 20 of them; --count: the first N of
-                  each half; --way: one of the two ways), with the right tool alone and with the gateway's search over the 120 tools of five real
+                  each half; --way: one of the ways), with the right tool alone and with the two forms of the gateway's search over the 120 tools of five real
                   servers; prints right calls, tokens and failures. Needs `cargo xtask peers`; installs the model. Takes
                   about an hour; a run that was ended continues with the results file (.models/tools.jsonl)
   --parts         instead, print the tokens of previews by part (headline, evidence, shape, ...), as a mean over 40

@@ -51,15 +51,27 @@ enum Way {
     Alone,
     /// The tools are those that the gateway lists with `--tool-list search`.
     Search,
+    /// The same with `--tool-list found`, fetched again after each search.
+    Found,
 }
 
 impl Way {
-    const ALL: [Self; 2] = [Self::Alone, Self::Search];
+    const ALL: [Self; 3] = [Self::Alone, Self::Search, Self::Found];
 
     fn name(self) -> &'static str {
         match self {
             Self::Alone => "right tool alone",
             Self::Search => "tool search",
+            Self::Found => "list of found tools",
+        }
+    }
+
+    /// Returns the value of `--tool-list`.
+    fn list(self) -> &'static str {
+        match self {
+            Self::Alone => "all",
+            Self::Search => "search",
+            Self::Found => "found",
         }
     }
 }
@@ -254,14 +266,13 @@ pub(crate) fn run(
         None => Way::ALL.to_vec(),
         Some("alone") => vec![Way::Alone],
         Some("search") => vec![Way::Search],
-        Some(_) => bail!("--way takes `alone` or `search`"),
+        Some("found") => vec![Way::Found],
+        Some(_) => bail!("--way takes `alone`, `search` or `found`"),
     };
     let room = Room::new("eval-tools", binary, interrupted)?;
     let config = configured(&room, &fs::read_to_string(folder.join("servers.json"))?)?;
     let needed: Vec<&str> = tasks.iter().flat_map(|task| task.tools()).collect();
     let definitions = definitions(&room, &config, &needed)?;
-    let mut session = Session::start(&room, gateway(&room, &config, "search"))?;
-    let listed = listed(&mut session, &needed)?;
     let server = Server::start(&LARGE, Some(WINDOW))?;
     let mut known = recorded(wanted.results, |line| {
         Some(Outcome {
@@ -285,18 +296,23 @@ pub(crate) fn run(
             continue;
         }
         room.go_on()?;
+        // A session of its own, because a list keeps what was found.
+        let mut session = Session::start(&room, gateway(&room, &config, way.list()))?;
         let offered = match way {
-            Way::Search => listed.clone(),
             Way::Alone => alone(task, &definitions)?,
+            Way::Search | Way::Found => {
+                wait(&mut session, task)?;
+                listed(&mut session)?
+            }
         };
         let mut agent = Agent {
             ask: &mut |path, body| post(server.address(), path, body),
-            call: &mut |name, arguments| called(&mut session, name, arguments),
+            session: &mut session,
             definitions: &definitions,
             way,
             said: Vec::new(),
         };
-        let outcome = agent.does(task, &offered)?;
+        let outcome = agent.does(task, offered)?;
         let mut line = json!({
             "id": task.id, "half": task.half, "way": way.name(), "class": outcome.class.name(),
             "tokens": outcome.tokens, "replies": outcome.replies,
@@ -367,20 +383,26 @@ fn definitions(room: &Room, config: &str, needed: &[&str]) -> Result<BTreeMap<St
     bail!("the servers did not start: not all tools of the tasks are listed")
 }
 
-/// Returns the gateway's list in the form of a chat request, as soon as the search finds the needed
-/// tools.
-fn listed(session: &mut Session, needed: &[&str]) -> Result<Vec<Value>> {
-    for name in needed {
+/// Waits until a call by name knows the needed tools. It is not complete, so that nothing is called
+/// and no list grows.
+fn wait(session: &mut Session, task: &Task) -> Result<()> {
+    for name in task.tools() {
         let mut tries = 0;
-        while !called(session, FIND, &json!({"query": name}))?
+        while called(session, CALL, &json!({"name": format!("{name}?"), "arguments": {}}))?
             .0
-            .starts_with(name)
+            .lines()
+            .all(|line| line.split_whitespace().next() != Some(name))
         {
             tries += 1;
-            ensure!(tries < TRIES, "the search does not find {name}");
+            ensure!(tries < TRIES, "the gateway does not know {name}");
             thread::sleep(PAUSE);
         }
     }
+    Ok(())
+}
+
+/// Returns the gateway's list in the form of a chat request.
+fn listed(session: &mut Session) -> Result<Vec<Value>> {
     let all = asked(session, "tools/list", &json!({}))?;
     let tools = all["tools"].as_array().context("a list without tools")?;
     Ok(tools.iter().map(function).collect())
@@ -429,14 +451,11 @@ fn called(session: &mut Session, name: &str, arguments: &Value) -> Result<(Strin
     Ok((text.join("\n"), answer["result"]["isError"] == true))
 }
 
-/// Calls a tool of the gateway: its name and its arguments; returns its text and whether it is an
-/// error.
-type CallTool<'a> = dyn FnMut(&str, &Value) -> Result<(String, bool)> + 'a;
-
 /// The loop between the model and the tools.
 struct Agent<'a> {
     ask: &'a mut Ask<'a>,
-    call: &'a mut CallTool<'a>,
+    /// The gateway.
+    session: &'a mut Session,
     definitions: &'a BTreeMap<String, Value>,
     way: Way,
     /// What the model said and what it was told, for developers.
@@ -452,7 +471,7 @@ enum Reply {
 
 impl Agent<'_> {
     /// Lets the model do a task until it calls a tool with arguments that fit its schema.
-    fn does(&mut self, task: &Task, offered: &[Value]) -> Result<Outcome> {
+    fn does(&mut self, task: &Task, mut offered: Vec<Value>) -> Result<Outcome> {
         let mut messages = vec![
             json!({"role": "system", "content": SYSTEM}),
             json!({"role": "user", "content": task.ask}),
@@ -460,7 +479,7 @@ impl Agent<'_> {
         let mut outcome = Outcome {
             class: match self.way {
                 Way::Alone => Class::NoCall,
-                Way::Search => Class::NoSearch,
+                Way::Search | Way::Found => Class::NoSearch,
             },
             tokens: 0,
             replies: 0,
@@ -484,7 +503,7 @@ impl Agent<'_> {
                 }
             };
             self.said.push(format!("{name} {arguments}"));
-            let (class, told) = self.told(task, offered, &name, &arguments)?;
+            let (class, told) = self.told(task, &offered, &name, &arguments)?;
             // A later search does not undo what an earlier one has found.
             if !(class == Class::NotFound && outcome.class != Class::NoSearch) {
                 outcome.class = class;
@@ -492,6 +511,9 @@ impl Agent<'_> {
             let Some(told) = told else {
                 return Ok(outcome);
             };
+            if self.way == Way::Found {
+                offered = listed(self.session)?;
+            }
             let told = &told[..told.floor_char_boundary(RESULT)];
             self.said.push(told.to_owned());
             let id = format!("call_{}", outcome.replies);
@@ -523,8 +545,13 @@ impl Agent<'_> {
             let what = format!("Error: there is no tool {name}. The tools are {names}.");
             return Ok((Class::WrongName, Some(what)));
         }
-        if self.way == Way::Search && name != CALL {
-            let (page, _) = (self.call)(name, arguments)?;
+        let is_passed = match self.way {
+            Way::Alone => true,
+            Way::Search => name == CALL,
+            Way::Found => !name.starts_with("spillgate_"),
+        };
+        if !is_passed {
+            let (page, _) = called(self.session, name, arguments)?;
             let names = page.split(|c: char| !c.is_alphanumeric() && !"_-".contains(c));
             let mut names = names.collect::<Vec<_>>().into_iter();
             let is_right = |name| task.right.iter().any(|right| right.tool == name);
@@ -536,7 +563,7 @@ impl Agent<'_> {
             return Ok((class, Some(page)));
         }
         let (tool, inner) = match self.way {
-            Way::Alone => (name.to_owned(), arguments.clone()),
+            Way::Alone | Way::Found => (name.to_owned(), arguments.clone()),
             Way::Search => direct(arguments),
         };
         let schema = self.definitions.get(&tool).map(|tool| &tool["inputSchema"]);
@@ -551,7 +578,7 @@ impl Agent<'_> {
             Some(_) => Class::WrongArguments,
             None => Class::WrongName,
         };
-        let (page, is_error) = (self.call)(name, arguments)?;
+        let (page, is_error) = called(self.session, name, arguments)?;
         Ok((class, is_error.then_some(page)))
     }
 }

@@ -21,6 +21,8 @@ use spillgate_retrieval::{CONTINUE, Extraction, PREFIX, TOOL_OUTPUT, definitions
 
 /// Most names of the servers' tools that are remembered.
 const MOST_KNOWN: usize = 10_000;
+/// Most tools by which a list grows: with usual definitions some 5,000 tokens.
+const MOST_GROWN: usize = 32;
 
 /// When the gateway lists its own tools (docs/gateway.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -72,15 +74,26 @@ pub(crate) struct BuiltinTools {
     known: Mutex<HashSet<String>>,
     /// The tools that the last search looked through, by name.
     found: Mutex<HashMap<String, Arc<Tool>>>,
+    /// Whether the list grows by the tools that a search finds.
+    grows: bool,
+    /// The names of the tools by which the list has grown, oldest first.
+    grown: Mutex<Vec<String>>,
 }
 
 impl BuiltinTools {
+    /// Returns the tools. `grows` says whether the list grows by the tools that a search finds; then
+    /// the look-up tools, too, are listed only when they are of use.
     pub(crate) fn new(
         offloader: &Offloader,
         extractor: Option<&Extractor>,
         list: ListTools,
+        grows: bool,
     ) -> Self {
         let policy = offloader.policy();
+        let list = match list {
+            ListTools::Always if grows => ListTools::WhenStored,
+            list => list,
+        };
         Self {
             continuation: policy.uses(&Profile::Continuation),
             extraction: extractor.is_some(),
@@ -94,6 +107,8 @@ impl BuiltinTools {
             unannounced: AtomicBool::new(false),
             known: Mutex::default(),
             found: Mutex::default(),
+            grows,
+            grown: Mutex::default(),
         }
     }
 
@@ -159,6 +174,26 @@ impl BuiltinTools {
         self.found.lock().get(name).cloned()
     }
 
+    /// Records that the list grows by these tools, and forgets the oldest ones above a limit.
+    pub(crate) fn grow<'t>(&self, names: impl IntoIterator<Item = &'t str>) {
+        let mut grown = self.grown.lock();
+        for name in names {
+            if grown.iter().any(|one| one == name) {
+                continue;
+            }
+            if grown.len() == MOST_GROWN {
+                grown.remove(0);
+            }
+            grown.push(name.to_owned());
+            self.unannounced.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the list has grown by this tool.
+    pub(crate) fn has_grown_by(&self, name: &str) -> bool {
+        self.grown.lock().iter().any(|one| one == name)
+    }
+
     /// Whether a call of this name needs no look at the list: one of our own tools, or a tool that
     /// was listed or found.
     pub(crate) fn is_known(&self, name: &str) -> bool {
@@ -167,9 +202,8 @@ impl BuiltinTools {
 
     /// Records that something was stored.
     pub(crate) fn note_stored(&self) {
-        if !self.stored.swap(true, Ordering::Relaxed) {
-            self.unannounced
-                .store(self.is_announced(), Ordering::Relaxed);
+        if !self.stored.swap(true, Ordering::Relaxed) && self.list == ListTools::WhenStored {
+            self.unannounced.store(true, Ordering::Relaxed);
         }
     }
 
@@ -178,20 +212,21 @@ impl BuiltinTools {
         self.stored.load(Ordering::Relaxed)
     }
 
-    /// Whether the client must be informed now that the list has changed. Returns true only once.
+    /// Whether the client must be informed now that the list has changed. Returns true only once
+    /// after each change.
     pub(crate) fn take_announcement(&self) -> bool {
         self.unannounced.swap(false, Ordering::Relaxed)
     }
 
     /// Whether the list of tools may change.
     pub(crate) fn is_announced(&self) -> bool {
-        self.list == ListTools::WhenStored
+        self.grows || self.list == ListTools::WhenStored
     }
 
     /// Returns the tool definitions to append to the client's list, as JSON; empty if nothing is
     /// listed now.
     pub(crate) fn listed(&self) -> String {
-        let is_due = !self.is_announced() || self.stored.load(Ordering::Relaxed);
+        let is_due = self.list != ListTools::WhenStored || self.stored.load(Ordering::Relaxed);
         if self.list == ListTools::Never || !is_due || self.server_is_one() {
             return String::new();
         }

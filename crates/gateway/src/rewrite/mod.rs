@@ -279,6 +279,10 @@ impl Rewriting<'_> {
         };
         let names = self.upstreams.map(UpstreamSet::names).unwrap_or_default();
         let searches = names.iter().any(|name| self.tool_search.searches(name));
+        // The gateway does not know what a stateless client has found.
+        let grows = self.history.is_some();
+        let lists_found = |name: &String| self.tool_search.lists_found(name);
+        let is_by_name = |name: &String| self.tool_search.searches(name) && !lists_found(name);
         let is_merged = self.filter.is_none();
         // A token has at least one byte.
         let is_counted = searches || result.get().len() as u64 > self.tool_search.budget();
@@ -291,6 +295,7 @@ impl Rewriting<'_> {
                 // The look-up tools of another Spillgate.
                 _ if name.starts_with(PREFIX) => false,
                 _ if self.builtin_tools.server_finds() && !is_merged => false,
+                _ if grows && self.builtin_tools.has_grown_by(name) => false,
                 _ => self.tool_search.hides(&server, name),
             };
             if is_counted {
@@ -310,7 +315,8 @@ impl Rewriting<'_> {
         };
         let finders = || -> Option<String> {
             let is_ours = is_merged || !self.builtin_tools.server_finds();
-            (searches && is_ours).then(|| tool_search::definitions(&names))
+            (searches && is_ours)
+                .then(|| tool_search::definitions(&names, grows && !names.iter().any(is_by_name)))
         };
         let listing = Listing {
             filter: self.filter,
@@ -406,7 +412,7 @@ mod tests {
 
     /// Returns the responses to a series of requests as the client receives them.
     fn answers(offloader: &Offloader, all: &[(&str, Value, String)]) -> Vec<String> {
-        let builtin_tools = BuiltinTools::new(offloader, None, ListTools::WhenStored);
+        let builtin_tools = BuiltinTools::new(offloader, None, ListTools::WhenStored, false);
         let learnt = Learnt::default();
         let filter = ToolFilter::default();
         let rewriting = Rewriting {

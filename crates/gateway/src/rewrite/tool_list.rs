@@ -152,7 +152,7 @@ mod tests {
     use spillgate_retrieval::{Extraction, definitions, listed};
 
     fn builtin_tools() -> BuiltinTools {
-        BuiltinTools::new(&offloader(), None, ListTools::Always)
+        BuiltinTools::new(&offloader(), None, ListTools::Always, false)
     }
 
     fn listing(filter: Option<&ToolFilter>) -> Listing<'_> {
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn they_may_wait_until_something_is_stored() {
-        let builtin_tools = BuiltinTools::new(&offloader(), None, ListTools::WhenStored);
+        let builtin_tools = BuiltinTools::new(&offloader(), None, ListTools::WhenStored, false);
         let list = r#"{"tools":[]}"#;
         let before = extended(list, &builtin_tools);
         builtin_tools.note_stored();
@@ -278,8 +278,14 @@ mod tests {
             profile: Some(Profile::Continuation),
             ..Rule::default()
         };
-        let builtin_tools =
-            || BuiltinTools::new(&offloader_with(rule.clone()), None, ListTools::Always);
+        let builtin_tools = || {
+            BuiltinTools::new(
+                &offloader_with(rule.clone()),
+                None,
+                ListTools::Always,
+                false,
+            )
+        };
         let ours = extended(r#"{"tools":[]}"#, &builtin_tools());
         // If the server has its own tool with this name, ours is not listed.
         let theirs = extended(

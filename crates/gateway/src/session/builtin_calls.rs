@@ -11,6 +11,7 @@ use tokio::task::{JoinError, spawn_blocking};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use crate::builtin_tools::list_changed;
 use crate::builtin_tools::progress::{self, Progress};
 use crate::error::internal;
 use crate::session::Session;
@@ -113,6 +114,10 @@ impl Session {
                 Err(_) => internal(&id),
             };
             drop(turn);
+            // Before the answer, so that the next request of a model has the new list.
+            if session.builtin_tools.take_announcement() {
+                session.to_client(list_changed()).await;
+            }
             session.answer_unless_cancelled(key, frame).await;
         };
         self.builtin_calls.work(work.instrument(span));

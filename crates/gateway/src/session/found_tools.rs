@@ -149,10 +149,17 @@ impl Session {
         };
         match self.tools(meta).await {
             Ok(tools) => {
-                let offloader = offloader.clone();
+                let (offloader, session) = (offloader.clone(), Arc::clone(self));
                 let found = move || {
-                    let text = find::found(&query, &tools, &**offloader.counter());
-                    result_of(&offloader.presented(text), false)
+                    let tool_search = &session.hub().gateway().tool_search;
+                    // The gateway does not know the list of a stateless client.
+                    let has_list = session.known_history().is_some();
+                    let lists = |tool: &Tool| has_list && tool_search.lists_found(&tool.server);
+                    let found = find::found(&query, &tools, &lists, &**offloader.counter());
+                    session
+                        .builtin_tools
+                        .grow(found.listed.iter().map(|name| &**name));
+                    result_of(&offloader.presented(found.text), false)
                 };
                 spawn_blocking(found).await.unwrap_or_default()
             }

@@ -29,11 +29,17 @@ const SHORT: usize = 150;
 const LONG: usize = 4000;
 /// Most characters of the arguments of a call that an error is looked up for.
 const MOST_WORDS: usize = 300;
+/// Most servers that an answer names.
+const MOST_SERVERS: usize = 20;
 /// Most tools that an error lists.
 const MOST_NEAREST: usize = 5;
 
 /// The end of an answer with calls.
 const NEXT: &str = "Now make the right one of these calls, with your values in place of <…>.\n";
+
+/// The end of an answer after which the client's list contains the tools.
+const NEXT_LISTED: &str =
+    "These tools are in your list of tools now. Call the right one of them.\n";
 
 /// Weights of the fields of a tool in the ranking.
 const NAME: f64 = 3.0;
@@ -48,7 +54,7 @@ pub(crate) struct Tool {
     /// The client's name for it.
     pub(crate) name: String,
     /// The name of its server.
-    server: String,
+    pub(crate) server: String,
     title: String,
     description: String,
     schema: Value,
@@ -189,8 +195,49 @@ impl Tool {
     }
 }
 
-/// Returns the tools that match the words, best first.
+/// Returns a task without its values, which say nothing about the tool: quoted texts and numbers go,
+/// paths and URLs are named by their kind. If nothing is left, returns the task.
+fn purpose(query: &str) -> String {
+    // An apostrophe within a word quotes nothing.
+    let is_quote = |c: char| matches!(c, '"' | '`' | '“' | '”');
+    let mut left = String::new();
+    let parts: Vec<&str> = query.split(is_quote).collect();
+    let is_closed = parts.len() % 2 == 1;
+    for (at, part) in parts.iter().enumerate() {
+        if at % 2 == 0 || !is_closed {
+            left.push_str(part);
+            left.push(' ');
+        }
+    }
+    let words = left.split_whitespace().filter_map(|word| {
+        let bare = word
+            .trim_matches(|c: char| matches!(c, ',' | ';' | ':' | '!' | '?' | '\'' | '(' | ')'));
+        match bare {
+            _ if bare.contains("://") => Some("url"),
+            _ if bare.starts_with(['/', '~']) || bare.starts_with("./") || bare.contains(":\\") => {
+                Some("path")
+            }
+            _ if bare.bytes().all(|byte| byte.is_ascii_digit()) => None,
+            _ => Some(word),
+        }
+    });
+    let words: Vec<&str> = words.collect();
+    match words.iter().any(|word| !matches!(*word, "url" | "path")) {
+        true => words.join(" "),
+        false => query.to_owned(),
+    }
+}
+
+/// Returns the tools that match a task, best first.
 fn ranked<'t>(query: &str, tools: &'t [Arc<Tool>]) -> Vec<&'t Tool> {
+    match ranked_by_words(&purpose(query), tools) {
+        none if none.is_empty() => ranked_by_words(query, tools),
+        ranked => ranked,
+    }
+}
+
+/// Returns the tools that match any of the words, best first.
+fn ranked_by_words<'t>(query: &str, tools: &'t [Arc<Tool>]) -> Vec<&'t Tool> {
     let parameters: Vec<String> = tools.iter().map(|tool| tool.parameters()).collect();
     let entries: Vec<_> = tools
         .iter()
@@ -211,10 +258,40 @@ fn ranked<'t>(query: &str, tools: &'t [Arc<Tool>]) -> Vec<&'t Tool> {
         .collect()
 }
 
-/// Returns the answer to a search: the tools that match best, and the calls of the first ones that
-/// fit the budget. If the query is the name of a tool, returns the whole definition of it.
-pub(crate) fn found(query: &str, tools: &[Arc<Tool>], counter: &dyn TokenCounter) -> String {
+/// What a search has found.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// The answer for the model.
+    pub(crate) text: String,
+    /// The names of the tools by which the client's list grows.
+    pub(crate) listed: Vec<String>,
+}
+
+impl From<String> for Found {
+    fn from(text: String) -> Self {
+        Self {
+            text,
+            listed: Vec::new(),
+        }
+    }
+}
+
+/// Returns the answer to a search: the tools that match best. The first ones come with their calls if
+/// they fit the budget, or the client's list grows by them if it `lists` them. If the query is the
+/// name of a tool, returns the whole definition of it.
+pub(crate) fn found(
+    query: &str,
+    tools: &[Arc<Tool>],
+    lists: &dyn Fn(&Tool) -> bool,
+    counter: &dyn TokenCounter,
+) -> Found {
     let named = tools.iter().find(|tool| tool.name == query.trim());
+    if let Some(tool) = named.filter(|tool| lists(tool)) {
+        return Found {
+            text: format!("{}\n{NEXT_LISTED}", tool.line(LONG)),
+            listed: vec![tool.name.clone()],
+        };
+    }
     if let Some(tool) = named {
         let arguments = within(counter, tool.arguments(), MOST_TOKENS_OF_ONE);
         let call = match form(&tool.schema) {
@@ -222,39 +299,63 @@ pub(crate) fn found(query: &str, tools: &[Arc<Tool>], counter: &dyn TokenCounter
             None => String::new(),
         };
         let line = tool.line(LONG);
-        return format!("{line}\n{call}  schema of the arguments: {arguments}");
+        return format!("{line}\n{call}  schema of the arguments: {arguments}").into();
     }
     let ranked = ranked(query, tools);
     if ranked.is_empty() {
-        return format!("no tool matches; try other words. {}", overview(tools));
+        let all = overview(tools, counter);
+        return format!("no tool matches; try other words, or the name of a tool. {all}").into();
     }
     let shown = &ranked[..ranked.len().min(MOST_TOOLS)];
     let (of, all) = (shown.len(), tools.len());
-    let mut text = format!(
-        "{of} of {all} tools, best first; {FIND} with the name of one gives its whole definition.\n"
-    );
-    let (entries, others) = entries(shown, counter);
+    let whole = match shown.iter().all(|tool| lists(tool)) {
+        true => String::new(),
+        false => format!("; {FIND} with the name of one gives its whole definition"),
+    };
+    let mut text = format!("{of} of {all} tools, best first{whole}.\n");
+    let (entries, others) = entries(shown, lists, counter);
     text.push_str(&entries);
     if !others.is_empty() {
         text.push_str(&format!("Also: {}\n", others.join(", ")));
     }
+    let (listed, by_name): (Vec<&Tool>, Vec<&Tool>) = shown
+        .iter()
+        .filter(|tool| !others.contains(&&*tool.name))
+        .partition(|tool| lists(tool));
     // A small model does what it read last.
-    text.push_str(NEXT);
-    text
+    if !by_name.is_empty() {
+        text.push_str(NEXT);
+    }
+    if !listed.is_empty() {
+        text.push_str(NEXT_LISTED);
+    }
+    Found {
+        text,
+        listed: listed.iter().map(|tool| tool.name.clone()).collect(),
+    }
 }
 
-/// Returns the first tools with their calls, within the budget, and the names of the others.
-fn entries<'t>(shown: &[&'t Tool], counter: &dyn TokenCounter) -> (String, Vec<&'t str>) {
+/// Returns the first tools, within the budget, and the names of the others. A tool that the client's
+/// list then contains needs no call.
+fn entries<'t>(
+    shown: &[&'t Tool],
+    lists: &dyn Fn(&Tool) -> bool,
+    counter: &dyn TokenCounter,
+) -> (String, Vec<&'t str>) {
     let (mut text, mut others) = (String::new(), Vec::new());
     let mut left = MOST_TOKENS;
     for (at, tool) in shown.iter().enumerate() {
         let head = tool.line(SHORT);
-        let whole = format!("{head}\n{}", tool.call());
+        let whole = match lists(tool) {
+            true => format!("{head}\n"),
+            false => format!("{head}\n{}", tool.call()),
+        };
         let names = match tool.argument_names() {
             names if names.is_empty() => format!("{head}\n"),
             names => format!("{head}\n  arguments: {names}\n"),
         };
-        let fits = |entry: &String| at < MOST_CALLS && counter.count(entry) <= left;
+        let has_room = at < MOST_CALLS || lists(tool);
+        let fits = |entry: &String| has_room && counter.count(entry) <= left;
         let Some(entry) = [whole, names].into_iter().find(fits) else {
             others.push(&*tool.name);
             continue;
@@ -277,23 +378,31 @@ fn within(counter: &dyn TokenCounter, mut text: String, most: u64) -> String {
     text
 }
 
-/// Returns how many tools each server has.
-fn overview(tools: &[Arc<Tool>]) -> String {
-    let mut servers: Vec<(&str, usize)> = Vec::new();
+/// Returns the names of all tools by server, or, if they are too many, how many each server has.
+fn overview(tools: &[Arc<Tool>], counter: &dyn TokenCounter) -> String {
+    let mut servers: Vec<(&str, Vec<&str>)> = Vec::new();
     for tool in tools {
         match servers
             .iter_mut()
             .find(|(server, _)| *server == tool.server)
         {
-            Some((_, count)) => *count += 1,
-            None => servers.push((&tool.server, 1)),
+            Some((_, names)) => names.push(&tool.name),
+            None => servers.push((&tool.server, vec![&tool.name])),
         }
     }
-    let servers = servers
+    servers.truncate(MOST_SERVERS);
+    let names = servers.iter().map(|(server, names)| {
+        let server = line(server, SHORT);
+        format!("\n{server}: {}", names.join(", "))
+    });
+    let names = format!("The tools are:{}", names.collect::<String>());
+    if counter.count(&names) <= MOST_TOKENS {
+        return names;
+    }
+    let counts = servers
         .iter()
-        .take(20)
-        .map(|(server, count)| format!("{server} ({count})"));
-    format!("Tools of: {}", servers.collect::<Vec<_>>().join(", "))
+        .map(|(server, names)| format!("{} ({})", line(server, SHORT), names.len()));
+    format!("Tools of: {}", counts.collect::<Vec<_>>().join(", "))
 }
 
 /// Returns the error for a name that no tool has, with the nearest tools. `arguments` are those of
@@ -331,7 +440,39 @@ pub(crate) fn unknown(
         [] => format!("there is no tool `{quoted}`; {FIND} finds tools by words"),
         some => format!(
             "there is no tool `{quoted}`; {FIND} finds tools by words. The nearest are:\n{}{NEXT}",
-            entries(some, counter).0
+            entries(some, &|_| false, counter).0
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_a_task_are_no_words_of_a_tool() {
+        for (task, want) in [
+            ("rename a file", "rename a file"),
+            (
+                "find all files below /home/me/notes whose names end in .txt",
+                "find all files below path whose names end in .txt",
+            ),
+            (
+                "open https://example.com/read/file in the browser",
+                "open url in the browser",
+            ),
+            (
+                r#"what is known about "invoices"?"#,
+                "what is known about",
+            ),
+            ("add 17 and 25, don't ask", "add and don't ask"),
+            (r#"an "open quote"#, "an open quote"),
+            (r"read C:\notes\a.txt and ./b", "read path and path"),
+            ("/home/me", "/home/me"),
+            ("\"invoices\"", "\"invoices\""),
+            ("", ""),
+        ] {
+            assert_eq!(purpose(task), want, "{task}");
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! A search over the tools of the servers, in place of a long list of their definitions.
 //!
 //! The client's list then contains the gateway's own tools, the tools that the configuration pins,
-//! and two more: one finds tools by words, the other calls a tool by its name. A call through the
+//! and a tool that finds tools by words. The client calls a tool that was found directly, after the
+//! list has grown by it, or by a second tool that calls a tool by its name. A call through the
 //! second is treated like a direct call.
 
 pub(crate) mod call;
@@ -29,8 +30,11 @@ pub enum ToolList {
     /// All its tools.
     #[default]
     All,
-    /// Only pinned tools. The others are found by a search.
+    /// Only pinned tools. The others are found by a search and called by their names.
     Search,
+    /// Only pinned tools, and from then on those that a search finds. The client is notified that
+    /// the list has changed. Stateless clients receive the list of `Search`.
+    Found,
 }
 
 /// Which tools are listed and which are found by a search.
@@ -83,7 +87,19 @@ impl ToolSearch {
     /// Returns whether the tools of this server are found by a search.
     pub(crate) fn searches(&self, server: &str) -> bool {
         let list = self.servers.get(server).copied();
-        list.unwrap_or(self.of_all) == ToolList::Search
+        list.unwrap_or(self.of_all) != ToolList::All
+    }
+
+    /// Returns whether the list grows by the tools of this server that a search finds.
+    pub(crate) fn lists_found(&self, server: &str) -> bool {
+        let list = self.servers.get(server).copied();
+        list.unwrap_or(self.of_all) == ToolList::Found
+    }
+
+    /// Returns whether the list may grow.
+    pub(crate) fn may_grow(&self) -> bool {
+        let lists = self.servers.values().chain([&self.of_all]);
+        lists.into_iter().any(|list| *list == ToolList::Found)
     }
 
     /// Returns whether the list leaves out a tool, given its server and the client's name for it.
@@ -134,8 +150,9 @@ pub(crate) struct ListSize {
     pub(crate) listed: u64,
 }
 
-/// Returns the definitions of the two tools as JSON, separated by a comma.
-pub(crate) fn definitions(servers: &[String]) -> String {
+/// Returns the definitions of the tools that find and call tools, as JSON, separated by a comma; only
+/// the first of them if the list grows by the tools that are found.
+pub(crate) fn definitions(servers: &[String], grows: bool) -> String {
     let text = json!({"type": "string"});
     let mut names = String::new();
     for name in servers {
@@ -147,9 +164,14 @@ pub(crate) fn definitions(servers: &[String]) -> String {
         names.push_str(if names.is_empty() { "" } else { ", " });
         names.push_str(&name);
     }
+    let purpose = match grows {
+        // Small models guess the names of tools otherwise.
+        true => "Call this first: a tool can be called only after this has found it. Servers:",
+        false => "First step for any task: finds the tool that does it. Servers:",
+    };
     let find = json!({
         "name": FIND,
-        "description": format!("First step for any task: finds the tool that does it. Servers: {names}"),
+        "description": format!("{purpose} {names}"),
         "inputSchema": {
             "type": "object",
             "properties": {"query": {"type": "string", "description": "the task in words, such as: rename a file"}},
@@ -157,6 +179,9 @@ pub(crate) fn definitions(servers: &[String]) -> String {
         },
         "annotations": {"readOnlyHint": true},
     });
+    if grows {
+        return find.to_string();
+    }
     // Without a hint, clients treat the tool as one that may change something.
     let call = json!({
         "name": CALL,

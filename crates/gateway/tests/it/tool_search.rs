@@ -205,7 +205,8 @@ async fn a_search_finds_tools_that_can_be_called() {
               spillgate_call_tool {"name": "read_file", "arguments": {"path": "<where>"}}
               schema of the arguments: {"properties":{"path":{"description":"where","type":"string"}},"required":["path"],"type":"object"}
             ---
-            no tool matches; try other words. Tools of: files (3)
+            no tool matches; try other words, or the name of a tool. The tools are:
+            files: read_file, delete_file, same
             ---
             error: `query` is missing: give words or the name of a tool
             "#),
@@ -223,7 +224,9 @@ async fn a_search_finds_tools_that_can_be_called() {
               spillgate_call_tool {"name": "read_file", "arguments": {"path": "<where>"}}
               schema of the arguments: {"properties":{"path":{"description":"where","type":"string"}},"required":["path"],"type":"object"}
             ---
-            no tool matches; try other words. Tools of: files (2), git (2)
+            no tool matches; try other words, or the name of a tool. The tools are:
+            files: read_file, files_same
+            git: git_log, git_same
             ---
             error: `query` is missing: give words or the name of a tool
             "#),
@@ -378,6 +381,124 @@ async fn a_look_up_before_anything_is_stored_finds_tools() {
     call(&mut client, CALL, &log).await;
     let searched = call(&mut client, "spillgate_search", &looked).await;
     assert!(!searched.contains("Nothing is stored"), "{searched}");
+}
+
+#[tokio::test]
+async fn a_list_grows_by_what_is_found() {
+    let growing = |git| {
+        let servers = BTreeMap::from([("git".to_owned(), git)]);
+        ToolSearch::new(ToolList::Found, servers, &[], 10_000).unwrap()
+    };
+    let mut all = Vec::new();
+    for (names, git) in [
+        (&["files"][..], ToolList::Found),
+        (&["files", "git"], ToolList::Found),
+        (&["files", "git"], ToolList::Search),
+    ] {
+        let mut client = client(names, growing(git));
+        let of_all = async |client: &mut Client| match names.len() {
+            1 => {
+                let first = listed(client, &json!({})).await.join(" ");
+                let second = listed(client, &json!({"cursor": "2"})).await.join(" ");
+                format!("{first} | {second}")
+            }
+            _ => listed(client, &json!({})).await.join(" "),
+        };
+        all.push(of_all(&mut client).await);
+        for query in ["read a file", "read a file", "same"] {
+            let params = json!({"name": FIND, "arguments": {"query": query}});
+            let frame =
+                json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params});
+            client.send(&frame).await;
+            let mut answer = client.next().await;
+            // Before the answer, so that the next request of a model has the new list.
+            let mut changed = "";
+            if answer["method"] == "notifications/tools/list_changed" {
+                changed = "(list changed) ";
+                answer = client.next().await;
+            }
+            assert_eq!(answer["id"], 7, "{answer}");
+            let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+            all.push(format!("{query}: {changed}{text}"));
+        }
+        all.push(of_all(&mut client).await);
+        let direct = call(&mut client, "read_file", &json!({"path": "/a"})).await;
+        assert_eq!(direct, r#"files: "read_file" {"path":"/a"}"#);
+        // A client without a session gets the calls.
+        let mut other = client.another();
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "c", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let tools = listed(&mut other, &json!({"_meta": meta})).await;
+        assert!(
+            names.len() == 1 || tools.contains(&CALL.to_owned()),
+            "{tools:?}"
+        );
+        let params = json!({"name": FIND, "arguments": {"query": "read a file"}, "_meta": meta});
+        let found = other.ask(1, "tools/call", &params).await;
+        let found = found["result"]["content"][0]["text"].as_str().unwrap();
+        assert!(found.contains("  spillgate_call_tool {"), "{found}");
+        all.push(String::new());
+    }
+    assert_snapshot!(all.join("\n"), @r#"
+     | spillgate_find_tools
+    read a file: (list changed) 3 of 3 tools, best first.
+    read_file — Read a file. All of it. [read-only]
+    delete_file — Remove a file for good [destructive]
+    same — The same of files
+    These tools are in your list of tools now. Call the right one of them.
+
+    read a file: 3 of 3 tools, best first.
+    read_file — Read a file. All of it. [read-only]
+    delete_file — Remove a file for good [destructive]
+    same — The same of files
+    These tools are in your list of tools now. Call the right one of them.
+
+    same: same — The same of files
+    These tools are in your list of tools now. Call the right one of them.
+
+    read_file | delete_file same spillgate_find_tools
+
+    spillgate_find_tools
+    read a file: (list changed) 2 of 4 tools, best first.
+    read_file — Read a file. All of it. [read-only]
+    files_same — The same of files
+    These tools are in your list of tools now. Call the right one of them.
+
+    read a file: 2 of 4 tools, best first.
+    read_file — Read a file. All of it. [read-only]
+    files_same — The same of files
+    These tools are in your list of tools now. Call the right one of them.
+
+    same: (list changed) 2 of 4 tools, best first.
+    git_same — The same of git
+    files_same — The same of files
+    These tools are in your list of tools now. Call the right one of them.
+
+    read_file files_same git_same spillgate_find_tools
+
+    spillgate_find_tools spillgate_call_tool
+    read a file: (list changed) 2 of 4 tools, best first.
+    read_file — Read a file. All of it. [read-only]
+    files_same — The same of files
+    These tools are in your list of tools now. Call the right one of them.
+
+    read a file: 2 of 4 tools, best first.
+    read_file — Read a file. All of it. [read-only]
+    files_same — The same of files
+    These tools are in your list of tools now. Call the right one of them.
+
+    same: 2 of 4 tools, best first; spillgate_find_tools with the name of one gives its whole definition.
+    git_same — The same of git
+      spillgate_call_tool {"name": "git_same", "arguments": {}}
+    files_same — The same of files
+    Now make the right one of these calls, with your values in place of <…>.
+    These tools are in your list of tools now. Call the right one of them.
+
+    read_file files_same spillgate_find_tools spillgate_call_tool
+    "#);
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ from typing import Any
 import common
 import shelf_server as shelf
 from common import OUR_TOOLS, PREVIEW_BYTES_MAX, Setup, Verdict
-from model import HANDLE, Call, Model
+from model import HANDLE, Call, Model, offered
 
 # Time limit of an agent for the whole script, in seconds.
 PATIENCE = 90
@@ -227,6 +227,25 @@ def scenario(setup: Setup, verdict: Verdict) -> None:
         verdict.check("extract: the other model read it", DEEP in text, text)
         searches = [name for name in model.tools() if name.endswith("spillgate_search")]
         verdict.equal("extract: tool_output stands for the search", searches, [])
+    grown(setup, verdict)
+
+
+# Whether the agent fetches the list of tools again when a server says that it has changed.
+FETCHES_AGAIN = {"claude": True, "codex": True}
+
+
+def grown(setup: Setup, verdict: Verdict) -> None:
+    """Runs with a list that grows by the tools that a search finds."""
+    steps = [Call("spillgate_find_tools", {"query": "read the note"}), Call("note", {})]
+    with Model(steps) as model:
+        ended = play(setup, setup.relayed("--tool-list", "found"), model, "found")
+        shown = model.shown()
+        verdict.check("found: the agent ends well", ended["code"] == 0, ended["tail"])
+        verdict.check("found: the search names the tool", "note" in "".join(shown[:1]), shown)
+        first = [tool.name for tool in offered(model.requests[0])]
+        verdict.check("found: the tool is not in the first list", not any(n.endswith("note") for n in first), first)
+        called = len(shown) == 2 and holds_note(shown[1])
+        verdict.equal("found: the tool is called", called, FETCHES_AGAIN[setup.only])
 
 
 if __name__ == "__main__":

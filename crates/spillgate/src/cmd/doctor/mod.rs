@@ -350,7 +350,7 @@ fn long_list(of: &Finding, listed: &probe::Listed, settings: &Settings) -> Optio
         listed.tools
     );
     let fix =
-        "set tool_list = \"search\", which lists some 600 tokens, or leave tools out with `deny`";
+        "set tool_list = \"search\" or \"found\", which list some 600 tokens, or leave tools out with `deny`";
     (tokens > budget).then(|| of.clone().note(what).fix(fix))
 }
 
