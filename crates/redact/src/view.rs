@@ -208,7 +208,17 @@ fn terminal(text: &[u8]) -> usize {
                 _ => 2,
             }
         }
-        Some(byte) if byte.is_ascii() && *byte != 0x1b && !byte.is_ascii_control() => 2,
+        // The next byte names a character set.
+        Some(b'(' | b')' | b'*' | b'+' | b'#' | b'%' | b' ')
+            if text.get(2).is_some_and(u8::is_ascii_graphic) =>
+        {
+            3
+        }
+        Some(
+            b'7' | b'8' | b'=' | b'>' | b'D' | b'E' | b'H' | b'M' | b'N' | b'O' | b'P' | b'X'
+            | b'Z' | b'\\' | b'^' | b'_' | b'c',
+        ) => 2,
+        // No sequence: what follows may be the beginning of a secret.
         _ => 1,
     }
 }
@@ -227,7 +237,7 @@ mod tests {
 
     #[test]
     fn escapes_are_decoded_and_mapped_back() {
-        let cases: [(&str, &str); 15] = [
+        let cases: [(&str, &str); 18] = [
             ("plain", "plain"),
             (r"a\nb\\\u0041\/c", "a\nbA/c"),
             (r#"{\"k\":\\\"v\\\"}"#, r#"{"k":"v"}"#),
@@ -242,6 +252,9 @@ mod tests {
             (r"\", r"\"),
             ("%", "%"),
             ("\x1b", ""),
+            ("\x1b(B\x1b)0\x1b%Gx\x1b7y\x1b=z\x1b(", "xyz("),
+            ("\x1b-----BEGIN\x1bAKIA", "-----BEGINAKIA"),
+            ("\x1b\u{e4}\x1b\x1b[0m\x1b\n", "\u{e4}\n"),
             (r"\d+\s", r"\d+\s"),
         ];
         for (text, want) in cases {
