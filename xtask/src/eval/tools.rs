@@ -388,10 +388,14 @@ fn definitions(room: &Room, config: &str, needed: &[&str]) -> Result<BTreeMap<St
 fn wait(session: &mut Session, task: &Task) -> Result<()> {
     for name in task.tools() {
         let mut tries = 0;
-        while called(session, CALL, &json!({"name": format!("{name}?"), "arguments": {}}))?
-            .0
-            .lines()
-            .all(|line| line.split_whitespace().next() != Some(name))
+        while called(
+            session,
+            CALL,
+            &json!({"name": format!("{name}?"), "arguments": {}}),
+        )?
+        .0
+        .lines()
+        .all(|line| line.split_whitespace().next() != Some(name))
         {
             tries += 1;
             ensure!(tries < TRIES, "the gateway does not know {name}");

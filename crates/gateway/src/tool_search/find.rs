@@ -461,10 +461,7 @@ mod tests {
                 "open https://example.com/read/file in the browser",
                 "open url in the browser",
             ),
-            (
-                r#"what is known about "invoices"?"#,
-                "what is known about",
-            ),
+            (r#"what is known about "invoices"?"#, "what is known about"),
             ("add 17 and 25, don't ask", "add and don't ask"),
             (r#"an "open quote"#, "an open quote"),
             (r"read C:\notes\a.txt and ./b", "read path and path"),

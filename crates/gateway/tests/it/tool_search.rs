@@ -107,6 +107,15 @@ async fn listed(client: &mut Client, params: &Value) -> Vec<String> {
         .collect()
 }
 
+/// The `_meta` of a modern request.
+fn modern() -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "c", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    })
+}
+
 /// Calls a tool; returns its text, after `error: ` if the call failed.
 async fn call(client: &mut Client, name: &str, arguments: &Value) -> String {
     let params = json!({"name": name, "arguments": arguments});
@@ -383,6 +392,22 @@ async fn a_look_up_before_anything_is_stored_finds_tools() {
     assert!(!searched.contains("Nothing is stored"), "{searched}");
 }
 
+/// Searches for tools; returns the answer, and whether the list has changed before it.
+async fn searched(client: &mut Client, query: &str) -> String {
+    let params = json!({"name": FIND, "arguments": {"query": query}});
+    let frame = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params});
+    client.send(&frame).await;
+    let mut answer = client.next().await;
+    let mut changed = "";
+    if answer["method"] == "notifications/tools/list_changed" {
+        changed = "(list changed) ";
+        answer = client.next().await;
+    }
+    assert_eq!(answer["id"], 7, "{answer}");
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+    format!("{query}: {changed}{text}")
+}
+
 #[tokio::test]
 async fn a_list_grows_by_what_is_found() {
     let growing = |git| {
@@ -406,31 +431,14 @@ async fn a_list_grows_by_what_is_found() {
         };
         all.push(of_all(&mut client).await);
         for query in ["read a file", "read a file", "same"] {
-            let params = json!({"name": FIND, "arguments": {"query": query}});
-            let frame =
-                json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params});
-            client.send(&frame).await;
-            let mut answer = client.next().await;
-            // Before the answer, so that the next request of a model has the new list.
-            let mut changed = "";
-            if answer["method"] == "notifications/tools/list_changed" {
-                changed = "(list changed) ";
-                answer = client.next().await;
-            }
-            assert_eq!(answer["id"], 7, "{answer}");
-            let text = answer["result"]["content"][0]["text"].as_str().unwrap();
-            all.push(format!("{query}: {changed}{text}"));
+            all.push(searched(&mut client, query).await);
         }
         all.push(of_all(&mut client).await);
         let direct = call(&mut client, "read_file", &json!({"path": "/a"})).await;
         assert_eq!(direct, r#"files: "read_file" {"path":"/a"}"#);
         // A client without a session gets the calls.
         let mut other = client.another();
-        let meta = json!({
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientInfo": {"name": "c", "version": "1"},
-            "io.modelcontextprotocol/clientCapabilities": {},
-        });
+        let meta = modern();
         let tools = listed(&mut other, &json!({"_meta": meta})).await;
         assert!(
             names.len() == 1 || tools.contains(&CALL.to_owned()),
@@ -511,11 +519,7 @@ async fn without_a_search_the_two_tools_do_not_exist() {
 #[tokio::test]
 async fn a_modern_request_without_a_session_searches_too() {
     let mut client = client(&["files", "git"], search(&[], &[])).another();
-    let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": {"name": "c", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
+    let meta = modern();
     let params = json!({"name": FIND, "arguments": {"query": "git_log"}, "_meta": meta});
     let found = client.ask(1, "tools/call", &params).await;
     assert_eq!(

@@ -349,8 +349,7 @@ fn long_list(of: &Finding, listed: &probe::Listed, settings: &Settings) -> Optio
         "its {} tools cost {tokens} tokens in every request, over the budget of {budget}",
         listed.tools
     );
-    let fix =
-        "set tool_list = \"search\" or \"found\", which list some 600 tokens, or leave tools out with `deny`";
+    let fix = "set tool_list = \"search\" or \"found\", which list some 600 tokens, or leave tools out with `deny`";
     (tokens > budget).then(|| of.clone().note(what).fix(fix))
 }
 
