@@ -40,6 +40,9 @@ const PAUSE: Duration = Duration::from_millis(500);
 const SYSTEM: &str =
     "Do the task of the user with a tool. All values that you need are in the task.";
 
+/// What follows an empty reply.
+const GO_ON: &str = "Your reply was empty. Do the task with a tool.";
+
 /// The tools of the gateway's search.
 const FIND: &str = "spillgate_find_tools";
 const CALL: &str = "spillgate_call_tool";
@@ -466,6 +469,10 @@ struct Agent<'a> {
     said: Vec<String>,
 }
 
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
 /// A call in a reply, or what is there instead.
 enum Reply {
     Call { name: String, arguments: Value },
@@ -500,6 +507,12 @@ impl Agent<'_> {
                     outcome.class = Class::BrokenJson;
                     self.said.push(message.to_string());
                     return Ok(outcome);
+                }
+                // Agents ask again after an empty reply.
+                Reply::Text if message["content"].as_str().is_some_and(is_blank) => {
+                    self.said.push(message.to_string());
+                    messages.push(json!({"role": "user", "content": GO_ON}));
+                    continue;
                 }
                 Reply::Text => {
                     self.said.push(message.to_string());

@@ -195,37 +195,56 @@ impl Tool {
     }
 }
 
-/// Returns a task without its values, which say nothing about the tool: quoted texts and numbers go,
-/// paths and URLs are named by their kind. If nothing is left, returns the task.
+/// Returns a task without its values, which say nothing about the tool: quoted texts, paths and
+/// numbers go, and URLs are named by their kind. If nothing is left, returns the task.
 fn purpose(query: &str) -> String {
-    // An apostrophe within a word quotes nothing.
-    let is_quote = |c: char| matches!(c, '"' | '`' | '“' | '”');
-    let mut left = String::new();
-    let parts: Vec<&str> = query.split(is_quote).collect();
-    let is_closed = parts.len() % 2 == 1;
-    for (at, part) in parts.iter().enumerate() {
-        if at % 2 == 0 || !is_closed {
-            left.push_str(part);
-            left.push(' ');
-        }
-    }
-    let words = left.split_whitespace().filter_map(|word| {
-        let bare = word
-            .trim_matches(|c: char| matches!(c, ',' | ';' | ':' | '!' | '?' | '\'' | '(' | ')'));
+    let unquoted = without_quotes(query);
+    let words = unquoted.split_whitespace().filter_map(|word| {
+        let is_mark = |c: char| matches!(c, ',' | ';' | ':' | '!' | '?' | '\'' | '(' | ')');
+        let bare = word.trim_matches(is_mark);
+        let is_path =
+            bare.starts_with(['/', '~']) || bare.starts_with("./") || bare.contains(":\\");
         match bare {
             _ if bare.contains("://") => Some("url"),
-            _ if bare.starts_with(['/', '~']) || bare.starts_with("./") || bare.contains(":\\") => {
-                Some("path")
-            }
-            _ if bare.bytes().all(|byte| byte.is_ascii_digit()) => None,
+            _ if is_path || bare.bytes().all(|byte| byte.is_ascii_digit()) => None,
             _ => Some(word),
         }
     });
     let words: Vec<&str> = words.collect();
-    match words.iter().any(|word| !matches!(*word, "url" | "path")) {
+    match words.iter().any(|word| *word != "url") {
         true => words.join(" "),
         false => query.to_owned(),
     }
+}
+
+/// Returns a text without what it quotes. A quote begins outside a word and ends outside a word, so
+/// that an apostrophe quotes nothing.
+fn without_quotes(text: &str) -> String {
+    let (mut left, mut rest) = (String::new(), text);
+    while let Some(open) = rest.find(['"', '`', '“', '\'']) {
+        let (before, quote) = rest.split_at(open);
+        let mut inner = quote.chars();
+        let mark = inner.next().unwrap_or_default();
+        let inner = inner.as_str();
+        let close = if mark == '“' { '”' } else { mark };
+        let begins = !before.ends_with(char::is_alphanumeric);
+        let end = inner.match_indices(close).find(|(at, found)| {
+            let after = &inner[at + found.len()..];
+            !after.starts_with(char::is_alphanumeric)
+        });
+        left.push_str(before);
+        rest = match end.filter(|_| begins) {
+            Some((at, found)) => {
+                left.push(' ');
+                &inner[at + found.len()..]
+            }
+            None => {
+                left.push(mark);
+                inner
+            }
+        };
+    }
+    left + rest
 }
 
 /// Returns the tools that match a task, best first.
@@ -455,7 +474,7 @@ mod tests {
             ("rename a file", "rename a file"),
             (
                 "find all files below /home/me/notes whose names end in .txt",
-                "find all files below path whose names end in .txt",
+                "find all files below whose names end in .txt",
             ),
             (
                 "open https://example.com/read/file in the browser",
@@ -463,8 +482,12 @@ mod tests {
             ),
             (r#"what is known about "invoices"?"#, "what is known about"),
             ("add 17 and 25, don't ask", "add and don't ask"),
-            (r#"an "open quote"#, "an open quote"),
-            (r"read C:\notes\a.txt and ./b", "read path and path"),
+            (r#"an "open quote"#, r#"an "open quote"#),
+            (
+                "commit with the message 'Fix Ada's totals', 'now' and don't push",
+                "commit with the message and don't push",
+            ),
+            (r"read C:\notes\a.txt and ./b", "read and"),
             ("/home/me", "/home/me"),
             ("\"invoices\"", "\"invoices\""),
             ("", ""),
