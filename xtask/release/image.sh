@@ -1,6 +1,9 @@
-# The main job in the root file system of the container image, which has no shell and no /proc.
+# The main job in the root file system of the container image, which has no shell. An engine mounts /proc;
+# here it is mounted for this script alone.
 set -eu
 root=$1
+mkdir -p "$root/proc"
+mount --bind /proc "$root/proc"
 in_image() {
   env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/data XDG_STATE_HOME=/data \
     chroot --userspec="$IMAGE_USER:$IMAGE_USER" "$root" /usr/local/bin/spillgate "$@"

@@ -43,7 +43,9 @@ pub(super) fn root_file_system(release: &Release) -> Result<Vec<PathBuf>> {
     chown(&data, Some(USER), Some(USER))?;
     // Nothing else may be written.
     fs::set_permissions(&root, fs::Permissions::from_mode(0o755))?;
-    let mut job = Command::new("/bin/sh");
+    // What the script mounts is gone when it ends.
+    let mut job = Command::new("unshare");
+    job.args(["--mount", "/bin/sh"]);
     job.arg(workspace::root().join("xtask/release/image.sh"))
         .arg(&root);
     run(job.env("IMAGE_USER", USER.to_string()))?;
