@@ -13,7 +13,7 @@ use crate::{python, workspace};
 
 const ABOUT: &str = "0.9.3";
 
-/// Installs maturin, zig and node from PyPI, and cargo-about, unless they are there.
+/// Installs maturin, zig and node from `PyPI`, and cargo-about, unless they are there.
 pub(super) fn install(release: &Release) -> Result<Vec<PathBuf>> {
     python::ensure()?;
     let home = release.target.join("release-tools");
