@@ -22,6 +22,7 @@ mod picture;
 mod prose;
 mod proxies;
 mod python;
+mod release;
 mod report;
 mod screens;
 mod served;
@@ -58,6 +59,7 @@ usage: cargo xtask <command>
   book      build docs/ as a book in target/book/html and check its links; --open shows it
   picture   run the commands of the README's picture and draw it (docs/img/session.svg)
   screens   pictures of commands in a real terminal (tmux), for docs/screens; --spillgate FILE takes a built program
+  release   build and test the packages of a release, and publish nothing: --dry-run, or the names of steps
   bench     install the peers, then run benches/run.sh (further arguments go to it)
 ";
 
@@ -98,6 +100,7 @@ fn dispatch() -> Result<ExitCode> {
         ("book", _) => book::run_with(&mut report, &rest)?,
         ("eval", _) => eval::run_with(&mut report, &rest)?,
         ("screens", _) => screens::run_with(&mut report, &rest)?,
+        ("release", _) => release::run_with(&mut report, &rest)?,
         ("bench", _) => bench::run(&mut report, &rest)?,
         _ => {
             report::say(USAGE)?;

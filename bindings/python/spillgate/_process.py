@@ -25,7 +25,7 @@ ARGUMENTS = "SPILLGATE_CALL_ARGUMENTS"
 # Maximum bytes of a call's arguments. A system passes on at most 128 KiB in a variable.
 LARGEST_ARGUMENTS = 64 << 10
 
-INSTALL = f"install it with `cargo install --path crates/spillgate` in a clone, or set {PROGRAM}"
+INSTALL = f"the wheels of `pip install spillgate` contain it; otherwise run `cargo install spillgate` or set {PROGRAM}"
 
 
 class Transport(Protocol):
@@ -48,22 +48,31 @@ class Transport(Protocol):
 
 
 def find_program() -> str:
-    """The path of the program: `SPILLGATE_BIN`, beside this package, or on the search path."""
+    """The path of the program: `SPILLGATE_BIN`, the one of this package, or one on the search path."""
     named = os.environ.get(PROGRAM)
     if named:
         found = shutil.which(named)
         if found is None:
             raise ProgramNotFound(f"{PROGRAM} is {named!r}, which is no program", hint=INSTALL)
         return found
-    places = [Path(__file__).parent / "bin", Path(sysconfig.get_path("scripts"))]
-    for place in places:
-        found = shutil.which("spillgate", path=str(place))
+    for place in _own_places():
+        found = shutil.which("spillgate", path=place)
         if found is not None:
             return found
     found = shutil.which("spillgate")
     if found is None:
         raise ProgramNotFound("the program `spillgate` was not found", hint=INSTALL)
     return found
+
+
+def _own_places() -> list[str]:
+    """Where an installer may have put the program of this package's wheel."""
+    # `pip install --target`
+    places = [str(Path(__file__).parent.parent / "bin")]
+    places.append(sysconfig.get_path("scripts"))
+    # `pip install --user`
+    places.append(sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user")))
+    return places
 
 
 class Process:

@@ -5,9 +5,9 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { fileURLToPath } from "node:url";
 
 import { type Fault, ProgramNotFound, SpillgateError } from "./errors.ts";
+import { packaged } from "./packaged.ts";
 
 /** The variable that names the program. */
 const PROGRAM = "SPILLGATE_BIN";
@@ -18,7 +18,7 @@ const ARGUMENTS = "SPILLGATE_CALL_ARGUMENTS";
 /** Maximum bytes of a call's arguments. A system passes on at most 128 KiB in a variable. */
 const LARGEST_ARGUMENTS = 64 << 10;
 
-const INSTALL = `install it with \`cargo install --path crates/spillgate\` in a clone, or set ${PROGRAM}`;
+const INSTALL = `\`npm install spillgate\` installs it for this system if there is a package for it; otherwise run \`cargo install spillgate\` or set ${PROGRAM}`;
 
 /** The value of an option; without a value the option is left out. */
 export type Option = string | number | boolean | undefined;
@@ -55,15 +55,16 @@ export interface Transport {
   call(tool: string, input: string, session: string[]): Promise<string>;
 }
 
-/** The path of the program: `SPILLGATE_BIN`, beside this package, or on the search path. */
+/** The path of the program: `SPILLGATE_BIN`, the one of this package, or one on the search path. */
 export function findProgram(): string {
   const named = process.env[PROGRAM];
   if (named) {
     if (isProgram(named)) return named;
     throw new ProgramNotFound(`${PROGRAM} is '${named}', which is no program`, { hint: INSTALL });
   }
-  const beside = fileURLToPath(new URL("../bin", import.meta.url));
-  const places = [beside, ...(process.env["PATH"] ?? "").split(delimiter).filter(Boolean)];
+  const own = packaged();
+  if (own !== undefined) return own;
+  const places = (process.env["PATH"] ?? "").split(delimiter).filter(Boolean);
   const found = places.map((place) => join(place, "spillgate")).find(isProgram);
   if (found === undefined) throw new ProgramNotFound("the program `spillgate` was not found", { hint: INSTALL });
   return found;
