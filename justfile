@@ -9,7 +9,7 @@ check:
 
 # The tests alone, without the real peers.
 test *arguments:
-    cargo test --workspace --locked {{arguments}}
+    cargo test --workspace --features spillgate/full --locked {{arguments}}
 
 # Benchmarks, goal beside figure.
 bench *arguments:

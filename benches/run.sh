@@ -54,7 +54,7 @@ for need in rg:ripgrep jq:jq fdfind:fd-find; do
 done
 
 if [[ -z $binary ]]; then
-  cargo build --release -p spillgate --locked >&2
+  cargo build --release -p spillgate --features full --locked >&2
   binary=$target/release/spillgate
 fi
 

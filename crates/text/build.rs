@@ -20,7 +20,12 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src/bpe/layout.rs");
     let directory = env::var_os("OUT_DIR").expect("Cargo sets OUT_DIR");
-    for name in ["o200k_base", "cl100k_base"] {
+    let is_asked =
+        |name: &str| name != "cl100k_base" || env::var_os("CARGO_FEATURE_CL100K").is_some();
+    for name in ["o200k_base", "cl100k_base"]
+        .into_iter()
+        .filter(|name| is_asked(name))
+    {
         let tokens = tokens(name);
         let (bytes, merges) = merges(&tokens);
         let (seeds, slots) = table(&merges);

@@ -65,7 +65,10 @@ const STEPS: &[(&str, &str)] = &[
         "lint",
         "clippy --workspace --all-targets --all-features --locked -- -D warnings",
     ),
-    ("test", "test --workspace --locked"),
+    (
+        "test",
+        "test --workspace --features spillgate/full --locked",
+    ),
 ];
 
 const PEERS: &str = "test --workspace --features spillgate/peers --test peers --locked -- --skip agent:: --skip doors::";

@@ -18,7 +18,9 @@ const CONSTRAINTS: &str = include_str!("../doors/constraints.txt");
 
 /// Builds the program that the libraries run.
 pub(crate) fn build() -> Result<()> {
-    run(&mut cargo("build --package spillgate --locked"))
+    run(&mut cargo(
+        "build --package spillgate --features full --locked",
+    ))
 }
 
 /// Tests the libraries alone. The program must be built, and the peers installed.

@@ -10,6 +10,7 @@ mod command;
 mod conformance;
 mod doors;
 mod eval;
+mod features;
 mod fetch;
 mod fuzz;
 mod libraries;
@@ -56,6 +57,8 @@ usage: cargo xtask <command>
             literals besides
   fuzz      feed fuzz targets to libFuzzer; --minutes N (all targets together, default 5), --group 1..4,
             --target NAME, --jobs N, --sanitizer address; cases that are found go to fuzz/corpus
+  features  check that the program compiles with each feature alone, test what it answers for parts that are left out,
+            and compare the size of its release build with the maximum
   book      build docs/ as a book in target/book/html and check its links; --open shows it
   picture   run the commands of the README's picture and draw it (docs/img/session.svg)
   screens   pictures of commands in a real terminal (tmux), for docs/screens; --spillgate FILE takes a built program
@@ -96,6 +99,7 @@ fn dispatch() -> Result<ExitCode> {
         ("prose", _) => prose::run_with(&mut report, &rest)?,
         ("load", _) => load::run_with(&mut report, &rest)?,
         ("fuzz", _) => fuzz::run_with(&mut report, &rest)?,
+        ("features", []) => features::run_all(&mut report)?,
         ("picture", []) => picture::draw(&mut report)?,
         ("book", _) => book::run_with(&mut report, &rest)?,
         ("eval", _) => eval::run_with(&mut report, &rest)?,

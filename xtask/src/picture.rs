@@ -31,7 +31,9 @@ const MARGIN: usize = 16;
 /// Runs the commands with a store of their own and writes the picture.
 pub(crate) fn draw(report: &mut Report) -> Result<()> {
     report.step("picture", || {
-        run(&mut cargo("build --package spillgate --locked"))?;
+        run(&mut cargo(
+            "build --package spillgate --features full --locked",
+        ))?;
         let program = workspace::built()?.join("spillgate");
         let store = workspace::root().join("target/picture");
         let mut lines = Vec::new();

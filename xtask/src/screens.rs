@@ -67,7 +67,7 @@ pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> 
     let program = match arguments {
         [] => {
             report.step("build", || {
-                command::run(&mut command::cargo("build -p spillgate"))
+                command::run(&mut command::cargo("build -p spillgate --features full"))
             })?;
             workspace::built()?.join("spillgate")
         }

@@ -6,9 +6,9 @@
 use std::path::Path;
 
 use serde_json::{Map, Value};
-use similar::{ChangeTag, TextDiff};
+use similar::ChangeTag;
 
-use crate::ClientsError;
+use crate::{ClientsError, LineDiff};
 
 /// The syntax of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,9 +130,9 @@ fn with_line_ends_of(body: &str, plain: &str, edited: String) -> String {
     }
     let usual_is_windows = windows * 2 > plain.matches('\n').count();
     let had: Vec<&str> = body.split_inclusive('\n').collect();
-    let lines = TextDiff::from_lines(plain, edited.as_str());
+    let lines = LineDiff::new(plain, &edited, None);
     let mut text = String::with_capacity(body.len() + edited.len());
-    for line in lines.iter_all_changes() {
+    for line in lines.changes() {
         match (line.tag(), line.old_index()) {
             (ChangeTag::Delete, _) => {}
             (ChangeTag::Equal, Some(index)) => text.push_str(had[index]),

@@ -28,7 +28,7 @@ mod yaml;
 mod yaml_edit;
 
 pub use client::Client;
-pub use diff::unified;
+pub use diff::{LineDiff, unified};
 pub use error::ClientsError;
 pub use file::digest;
 pub use hooks::{HookReport, add_hooks, has_hooks, hook_files, inspect_hooks};

@@ -13,14 +13,27 @@ use spillgate_llm::{Target, TargetError};
 use spillgate_offload::{Profile, ResultMode, Rule};
 use spillgate_text::Tokenizer;
 
+#[cfg(feature = "agent")]
 use crate::agent_args::Agent;
 use crate::client_args::{Doctor, Hook, Unwrap, Wrap};
 use crate::handle_arg::HandleArg;
+#[cfg(not(all(
+    feature = "agent",
+    feature = "login",
+    feature = "serve",
+    feature = "tools"
+)))]
+use crate::left_out::LeftOut;
 use crate::output::When;
-use crate::server_args::{Auth, Mcp, Serve};
+#[cfg(feature = "login")]
+use crate::server_args::Auth;
+use crate::server_args::Mcp;
+#[cfg(feature = "serve")]
+use crate::server_args::Serve;
 use crate::store_args::{Export, Ls, Rm};
 use crate::target::TargetArg;
 use crate::tool_output::parse_targets;
+#[cfg(feature = "tools")]
 use crate::tools_args::Tools;
 
 /// Keeps oversized tool outputs out of a language model's context and loses
@@ -174,18 +187,33 @@ pub(crate) enum Command {
     /// Show the settings in force and where each comes from
     Config(Config),
     /// Run an agent from a prompt file: a model, its tools and a report
+    #[cfg(feature = "agent")]
     Agent(Box<Agent>),
+    #[cfg(not(feature = "agent"))]
+    Agent(LeftOut),
     /// Run the gateway between MCP clients and their servers, on stdio or HTTP
     Mcp(Box<Mcp>),
     /// Serve an HTTP API with which programs and guardrails store results and read them
+    #[cfg(feature = "serve")]
     Serve(Box<Serve>),
+    #[cfg(not(feature = "serve"))]
+    Serve(LeftOut),
     /// Log in at an MCP server that requires it (OAuth)
+    #[cfg(feature = "login")]
     Auth(Auth),
+    #[cfg(not(feature = "login"))]
+    Auth(LeftOut),
     /// Run an MCP server with tools for files, commands and the web that have bounded answers
+    #[cfg(feature = "tools")]
     Tools(Box<Tools>),
+    #[cfg(not(feature = "tools"))]
+    Tools(LeftOut),
     /// Run an MCP server that reads and greps files (replaced by `spillgate tools`)
     #[command(hide = true)]
+    #[cfg(feature = "tools")]
     FsMcp(FsMcp),
+    #[cfg(not(feature = "tools"))]
+    FsMcp(LeftOut),
     /// Put the servers of an MCP client's configuration behind the gateway
     Wrap(Wrap),
     /// Undo `wrap`: restore a client's configuration

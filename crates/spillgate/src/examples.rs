@@ -193,6 +193,11 @@ fn plain(command: Command) -> Command {
 
 /// Adds examples to the subcommand that `path` names, or to a subcommand of it.
 fn with(command: Command, path: &'static str, examples: &str) -> Command {
+    let first = path.split(' ').next().unwrap_or(path);
+    if command.find_subcommand(first).is_none() {
+        // A command that is left out has no subcommands.
+        return command;
+    }
     match path.split_once(' ') {
         Some((outer, inner)) => command.mut_subcommand(outer, |one| with(one, inner, examples)),
         None => command.mut_subcommand(path, |one| {

@@ -12,8 +12,11 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry};
 
-use crate::failure::{Failure, Fault};
+use crate::failure::Failure;
+#[cfg(feature = "telemetry")]
+use crate::failure::Fault;
 use crate::marks::Redacted;
+#[cfg(feature = "telemetry")]
 use crate::traces::{Collector, Exporting};
 
 /// Environment variable with the levels to log, as directives of `tracing`.
@@ -40,6 +43,7 @@ pub(crate) fn log_to_stderr(level: &str) {
     Registry::default().with(written(level, is_json())).init();
 }
 
+#[cfg(feature = "telemetry")]
 /// Logs as [`log_to_stderr`] does and exports spans to the collector that the environment names.
 /// The returned value makes the spans part of clients' traces, and sends the remaining spans when
 /// it is dropped. Returns `None` if no collector is named.
@@ -55,6 +59,25 @@ pub(crate) fn log_and_trace(level: &str) -> Result<Option<Exporting>, Failure> {
         .init();
     Ok(Some(exporting))
 }
+
+/// Logs as [`log_to_stderr`] does, and warns if the environment names a collector, to which this
+/// build cannot export spans.
+#[cfg(not(feature = "telemetry"))]
+pub(crate) fn log_and_trace(level: &str) -> Result<Option<Exporting>, Failure> {
+    log_to_stderr(level);
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    if is_set("OTEL_EXPORTER_OTLP_ENDPOINT") || is_set("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") {
+        tracing::warn!(
+            "the environment names an OpenTelemetry collector, but this build exports no spans: it lacks the feature `telemetry`"
+        );
+    }
+    Ok(None)
+}
+
+/// A build without the feature `telemetry` exports nothing.
+#[cfg(not(feature = "telemetry"))]
+#[derive(Debug)]
+pub(crate) enum Exporting {}
 
 /// Returns whether logs are JSON. An unknown format counts as `text`, because it must neither
 /// prevent the start nor silence the log.
@@ -93,6 +116,7 @@ where
 }
 
 /// Reports wrong settings of the collector.
+#[cfg(feature = "telemetry")]
 pub(crate) fn wrong(what: &str) -> Failure {
     let hint = "set OTEL_EXPORTER_OTLP_ENDPOINT to the address of a collector that takes \
                 OTLP over HTTP, such as http://localhost:4318, or unset it";

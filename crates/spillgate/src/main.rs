@@ -1,6 +1,10 @@
 //! The `spillgate` binary. It parses arguments and wires up the crates; no other crate reads the
 //! environment or prints.
 
+// Some functions serve only a part that this build does not contain.
+#![cfg_attr(not(feature = "full"), allow(dead_code))]
+
+#[cfg(feature = "agent")]
 mod agent_args;
 mod args;
 mod client_args;
@@ -10,9 +14,12 @@ mod complete;
 mod config_file;
 mod examples;
 mod failure;
+#[cfg(feature = "tools")]
 mod guarded_settings;
 mod handle_arg;
 mod layers;
+#[cfg(not(feature = "full"))]
+mod left_out;
 mod logs;
 mod marks;
 mod memory;
@@ -28,7 +35,9 @@ mod store_args;
 mod store_key;
 mod target;
 mod tool_output;
+#[cfg(feature = "tools")]
 mod tools_args;
+#[cfg(feature = "telemetry")]
 mod traces;
 mod wiring;
 
@@ -61,6 +70,7 @@ fn main() -> ExitCode {
     {
         return list_handles();
     }
+    #[cfg(feature = "tools")]
     if first.is_some_and(|first| first == cmd::shell_child::CHILD) {
         return ExitCode::from(cmd::shell_child::child(arguments));
     }
@@ -181,12 +191,27 @@ fn run(args: &Args, out: &Output) -> Result<u8, Failure> {
         Command::Stats => cmd::stats::stats(&looking()?, out),
         Command::Redact(redact) => cmd::redact::redact(&looking()?, redact, out),
         Command::Config(config) => cmd::config::config(&args.common, config, out),
+        #[cfg(feature = "agent")]
         Command::Agent(agent) => cmd::agent::agent(&args.common, agent, out),
+        #[cfg(not(feature = "agent"))]
+        Command::Agent(_) => Err(left_out::failure("agent", "agent")),
         Command::Mcp(mcp) => cmd::mcp::mcp(&args.common, mcp),
+        #[cfg(feature = "serve")]
         Command::Serve(serve) => cmd::serve::serve(&args.common, serve),
+        #[cfg(not(feature = "serve"))]
+        Command::Serve(_) => Err(left_out::failure("serve", "serve")),
+        #[cfg(feature = "login")]
         Command::Auth(auth) => cmd::auth::auth(&args.common, auth, out),
+        #[cfg(not(feature = "login"))]
+        Command::Auth(_) => Err(left_out::failure("auth", "login")),
+        #[cfg(feature = "tools")]
         Command::Tools(tools) => cmd::tools::tools(&args.common, tools, out),
+        #[cfg(not(feature = "tools"))]
+        Command::Tools(_) => Err(left_out::failure("tools", "tools")),
+        #[cfg(feature = "tools")]
         Command::FsMcp(fs_mcp) => cmd::fs_mcp::fs_mcp(&args.common, fs_mcp),
+        #[cfg(not(feature = "tools"))]
+        Command::FsMcp(_) => Err(left_out::failure("fs-mcp", "tools")),
         Command::Wrap(wrap) => cmd::wrap::wrap(&args.common, wrap, out),
         Command::Unwrap(unwrap) => cmd::unwrap::unwrap(unwrap, out),
         Command::Hook(hook) => cmd::hook::hook(&args.common, hook, out),

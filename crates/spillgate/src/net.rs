@@ -3,11 +3,15 @@
 use std::sync::Arc;
 
 use reqwest::{Client, Url};
+#[cfg(feature = "login")]
 use spillgate_auth::{TokenKeeper, Vault};
 use spillgate_http_client::{Certificates, is_loopback};
+#[cfg(feature = "login")]
+use spillgate_transport::Authority;
 use spillgate_transport::{Access, AccessTo, HttpServer, http_client};
 
 use crate::failure::{Failure, Fault};
+#[cfg(feature = "login")]
 use crate::settings::login_directory;
 
 /// Returns a client for the server at `url`. It uses the machine's certificates and the proxy that
@@ -30,6 +34,7 @@ fn failure(what: &str) -> Failure {
     Failure::new("http", Fault::Us, what)
 }
 
+#[cfg(feature = "login")]
 /// Returns the command to log in at a server. If its URL has a query, which may be secret, the
 /// command has a placeholder for the server's name instead of the URL.
 fn login_command(url: &Url) -> String {
@@ -43,15 +48,20 @@ fn login_command(url: &Url) -> String {
 /// Returns the function that prepares the access to a server: an HTTP client, and the login that
 /// `spillgate auth` has stored.
 pub(crate) fn access() -> Result<AccessTo, Failure> {
+    #[cfg(feature = "login")]
     let logins = login_directory()?;
     Ok(Arc::new(move |server: &HttpServer| {
         let url = Url::parse(&server.url).map_err(|error| format!("its url is wrong: {error}"))?;
         let client = client(&url).map_err(|failure| failure.text().to_owned())?;
-        let command = login_command(&url);
-        let keeper = TokenKeeper::new(Vault::new(&logins), &server.url, &command, client.clone());
-        Ok(Access {
-            client,
-            authority: Some(Arc::new(keeper)),
-        })
+        #[cfg(feature = "login")]
+        let authority: Option<Arc<dyn Authority>> = {
+            let command = login_command(&url);
+            let vault = Vault::new(&logins);
+            let keeper = TokenKeeper::new(vault, &server.url, &command, client.clone());
+            Some(Arc::new(keeper))
+        };
+        #[cfg(not(feature = "login"))]
+        let authority = None;
+        Ok(Access { client, authority })
     }))
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
 use spillgate_gateway::{DEFAULT_LIST_BUDGET, ListTools, Prefix, Several, ToolList, ToolSearch};
+#[cfg(feature = "serve")]
 use spillgate_http_server::HttpServerSettings;
 use spillgate_llm::{ModelConfig, ProviderConfig};
 use spillgate_offload::{
@@ -22,7 +23,12 @@ use spillgate_transport::FrameReader;
 use crate::args::LimitArgs;
 use crate::config_file::Places;
 use crate::failure::{Failure, Fault};
+#[cfg(feature = "tools")]
 use crate::guarded_settings::GuardedSettings;
+#[cfg(not(feature = "serve"))]
+use crate::left_out::UnreadSettings as HttpServerSettings;
+#[cfg(not(feature = "tools"))]
+use crate::left_out::UnreadSettings as GuardedSettings;
 use crate::models;
 use crate::quantities::{Size, Span};
 use crate::servers::{self, ServerSettings};
@@ -333,12 +339,23 @@ impl Settings {
             let hint = "name a directory, or leave it out";
             return Err(self.places.wrong(&["store"], "is empty", hint));
         }
+        #[cfg(not(feature = "cl100k"))]
+        if self.tokenizer == Tokenizer::Cl100kBase {
+            return Err(crate::left_out::failure("cl100k_base", "cl100k"));
+        }
+        #[cfg(not(feature = "references"))]
+        if self.by_reference.is_some() || self.servers.values().any(|of| of.by_reference.is_some())
+        {
+            return Err(crate::left_out::failure("by_reference", "references"));
+        }
         self.policy(flags)?;
         self.tool_search(None)?;
         self.redactor()?;
         models::check(self)?;
         servers::check(self)?;
+        #[cfg(feature = "tools")]
         self.guarded.check(&self.places)?;
+        #[cfg(feature = "serve")]
         if let Some((key, what)) = self.http.wrong() {
             let hint = "docs/http.md lists what each can be";
             return Err(self.places.wrong(&["http", key], &what, hint));

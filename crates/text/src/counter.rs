@@ -30,7 +30,8 @@ pub enum Tokenizer {
     /// Exact BPE of recent `OpenAI` models; the default.
     #[default]
     O200kBase,
-    /// Exact BPE of older `OpenAI` models.
+    /// Exact BPE of older `OpenAI` models. Without the feature `cl100k`, texts are counted as
+    /// `o200k_base`.
     Cl100kBase,
     /// `ceil(bytes / 4)`. Needs no vocabulary.
     Heuristic,
@@ -45,7 +46,10 @@ impl Tokenizer {
     pub fn counter(self) -> Arc<dyn TokenCounter> {
         match self {
             Self::O200kBase => Arc::new(Bpe::O200K_BASE),
+            #[cfg(feature = "cl100k")]
             Self::Cl100kBase => Arc::new(Bpe::CL100K_BASE),
+            #[cfg(not(feature = "cl100k"))]
+            Self::Cl100kBase => Arc::new(Bpe::O200K_BASE),
             Self::Heuristic => Arc::new(Heuristic),
         }
     }

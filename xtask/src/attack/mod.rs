@@ -39,7 +39,7 @@ const USAGE: &str = "usage: cargo xtask attack [--seed N] [--only NAME,…] [--q
     NAME: frames, kills, races, regexes, hangups, corruptions, cuts, ssrf";
 
 /// Builds the program that is attacked.
-const BUILD: &str = "build --locked --package spillgate --bin spillgate";
+const BUILD: &str = "build --locked --package spillgate --features full --bin spillgate";
 
 /// One kind of attack.
 struct Attack {

@@ -32,11 +32,10 @@ const SKIP: &str = "SPILLGATE_SKIP_CONFORMANCE";
 
 /// Builds the programs that are run. It uses the features of the tests, because otherwise
 /// everything would be compiled twice.
-pub(crate) const BUILD: &str =
-    "build --workspace --bin spillgate --example everything --example load --locked";
+pub(crate) const BUILD: &str = "build --workspace --features spillgate/full --bin spillgate --example everything --example load --locked";
 
 /// Builds all tests, which includes these programs.
-const BUILT: &str = "test --workspace --locked --no-run";
+const BUILT: &str = "test --workspace --features spillgate/full --locked --no-run";
 
 /// Time limit of a scenario in milliseconds: one scenario waits for real time to pass.
 const SCENARIO_LIMIT: &str = "60000";

@@ -301,7 +301,9 @@ fn parts_of(
 /// Builds this checkout; returns the program.
 fn built(report: &mut Report) -> Result<PathBuf> {
     report.step("build the program", || {
-        run(&mut cargo("build --release --locked --package spillgate"))
+        run(&mut cargo(
+            "build --release --locked --package spillgate --features full",
+        ))
     })?;
     let directory = workspace::built()?.with_file_name("release");
     Ok(directory.join("spillgate"))

@@ -6,10 +6,12 @@
 
 use std::ops::Range;
 
+#[cfg(feature = "references")]
 use jsonschema::{PatternOptions, Validator};
 use serde_json::{Value, json};
 use spillgate_mcp::ByteEdits;
 use spillgate_text::clip;
+#[cfg(feature = "references")]
 use spillgate_untrusted::line;
 
 /// Maximum length of an error message about an untrusted schema, in characters.
@@ -75,8 +77,23 @@ fn otherwise(value: &str) -> Option<String> {
     }
 }
 
+/// A build without the feature `references` compiles no schema.
+#[cfg(not(feature = "references"))]
+enum Validator {}
+
+#[cfg(not(feature = "references"))]
+fn validator(_: &str) -> Option<Validator> {
+    None
+}
+
+#[cfg(not(feature = "references"))]
+fn problems(validator: &Validator, _: &[u8]) -> Vec<(String, String)> {
+    match *validator {}
+}
+
 /// Compiles an untrusted schema. Nothing is fetched, and patterns run in linear time. `None` if the
 /// schema is not valid; the server must then check the arguments.
+#[cfg(feature = "references")]
 fn validator(schema: &str) -> Option<Validator> {
     let schema: Value = serde_json::from_str(schema).ok()?;
     let options = jsonschema::options().with_pattern_options(PatternOptions::regex());
@@ -92,6 +109,7 @@ fn validator(schema: &str) -> Option<Validator> {
 }
 
 /// Returns the place and the description of each problem, without the value itself.
+#[cfg(feature = "references")]
 fn problems(validator: &Validator, arguments: &[u8]) -> Vec<(String, String)> {
     let Ok(arguments) = serde_json::from_slice::<Value>(arguments) else {
         return vec![(String::new(), "it is nested too deeply".to_owned())];

@@ -175,6 +175,7 @@ impl Parts {
     }
 
     /// Returns the calls at the end of the message.
+    #[cfg(feature = "templates")]
     pub(crate) fn next(&self) -> Vec<String> {
         let also = (!self.also.is_empty()).then(|| self.also.clone());
         self.hints.iter().cloned().chain(also).collect()

@@ -7,25 +7,33 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+#[cfg(feature = "templates")]
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
+#[cfg(feature = "templates")]
 use spillgate_artifact::{ContentKind, Origin, Stats, Tokens};
+#[cfg(feature = "templates")]
 use spillgate_lookup::fitting;
 
+#[cfg(feature = "templates")]
+use super::holds_as_json;
 use super::message::Parts;
 use super::preview::{Preview, bounds, parts};
-use super::{Message, Profile, Sizes, Strategy, Subject, holds_as_json};
+use super::{Message, Profile, Sizes, Strategy, Subject};
 use crate::RetrieveError;
 use crate::limits::Limits;
 
+#[cfg(feature = "templates")]
 /// Maximum rendering steps: a loop over everything a template receives takes some hundreds.
 const FUEL: u64 = 50_000;
 
+#[cfg(feature = "templates")]
 /// Tokens of the line that says that a text was cut.
 const CUT_TOKENS: u64 = 20;
 
 /// The user's templates, by the name that a rule's profile refers to.
 #[derive(Debug, Clone, Default)]
 pub struct Templates {
+    #[cfg(feature = "templates")]
     environment: Arc<Environment<'static>>,
     sources: Arc<BTreeMap<String, String>>,
 }
@@ -56,6 +64,7 @@ pub enum TemplateError {
 }
 
 impl Templates {
+    #[cfg(feature = "templates")]
     /// Checks `sources`: renders each once with example values, so that a mistake is reported now
     /// and not only when a result has to be shown.
     pub fn new(sources: BTreeMap<String, String>) -> Result<Self, TemplateError> {
@@ -89,6 +98,24 @@ impl Templates {
         Ok(templates)
     }
 
+    /// Refuses all templates, because this build cannot render them.
+    #[cfg(not(feature = "templates"))]
+    pub fn new(sources: BTreeMap<String, String>) -> Result<Self, TemplateError> {
+        match sources.into_keys().next() {
+            None => Ok(Self::default()),
+            Some(name) => Err(TemplateError::Wrong {
+                name,
+                message: "this build has no templates: it lacks the feature `templates`".to_owned(),
+            }),
+        }
+    }
+
+    #[cfg(not(feature = "templates"))]
+    #[expect(clippy::unused_self, reason = "the other builds need it")]
+    fn render(&self, _: &str, _: &Subject<'_>, _: Parts) -> Option<Message> {
+        None
+    }
+
     /// Checks that `profile` is built in or one of these templates.
     pub(crate) fn check(&self, profile: &Profile) -> Result<(), TemplateError> {
         match profile {
@@ -105,6 +132,7 @@ impl Templates {
         }
     }
 
+    #[cfg(feature = "templates")]
     /// Renders the template `name` for a result; `None` if it fails.
     fn render(&self, name: &str, subject: &Subject<'_>, mut parts: Parts) -> Option<Message> {
         let source = self.sources.get(name)?;
@@ -171,6 +199,7 @@ impl Strategy for TemplateName {
     }
 }
 
+#[cfg(feature = "templates")]
 /// Returns the values that a template can name; docs/profiles.md lists them.
 fn values(origin: &Origin, stats: &Stats, is_error: bool, handle: &str, parts: &Parts) -> Value {
     context! {
@@ -192,9 +221,11 @@ fn values(origin: &Origin, stats: &Stats, is_error: bool, handle: &str, parts: &
     }
 }
 
+#[cfg(feature = "templates")]
 /// The handle of the example values.
 const EXAMPLE: &str = "session-x/y";
 
+#[cfg(feature = "templates")]
 fn example() -> Value {
     let origin = Origin {
         server: Some("server".to_owned()),
@@ -222,6 +253,7 @@ fn example() -> Value {
     values(&origin, &stats, false, EXAMPLE, &parts)
 }
 
+#[cfg(feature = "templates")]
 /// Describes the error and its line.
 fn told(error: &minijinja::Error) -> String {
     let what = error
@@ -233,7 +265,7 @@ fn told(error: &minijinja::Error) -> String {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "templates"))]
 mod tests {
     use insta::assert_snapshot;
 

@@ -84,6 +84,11 @@ pub(super) fn of(raw: &dyn ByteSource) -> io::Result<Option<Vec<OutlineEntry>>> 
         .collect();
     let version = version.unwrap_or_default();
     let mut shown = vec![note(format!("PDF document{version}{}", parts.concat()))];
+    if cfg!(not(feature = "pdf")) {
+        shown.push(note(
+            "this build of Spillgate does not read its text: it lacks the feature `pdf`".to_owned(),
+        ));
+    }
     shown.extend(contents.lines);
     Ok(Some(shown))
 }

@@ -1,10 +1,11 @@
 //! `spillgate diff`: prints how two stored outputs differ.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
-use similar::TextDiff;
+use similar::ChangeTag;
 use spillgate_artifact::Handle;
+use spillgate_clients::LineDiff;
 use spillgate_offload::RetrieveError;
 
 use crate::args::Diff;
@@ -16,9 +17,6 @@ use crate::wiring::App;
 /// memory.
 const MOST_COMPARED: u64 = 64 << 20;
 
-/// Lines around a change.
-const CONTEXT: usize = 3;
-
 /// Time after which the comparison stops looking for the smallest difference, and returns one that
 /// is correct but may be larger.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -26,19 +24,16 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) fn diff(app: &App, diff: &Diff, out: &Output) -> Result<u8, Failure> {
     let handles = [app.handle(&diff.older)?, app.handle(&diff.newer)?];
     let [older, newer] = [text(app, handles[0])?, text(app, handles[1])?];
-    let compared = TextDiff::configure()
-        .timeout(PATIENCE)
-        .diff_lines(older.as_str(), newer.as_str());
+    let deadline = Instant::now() + PATIENCE;
+    let compared = LineDiff::new(&older, &newer, Some(deadline));
     let [from, to] = handles.map(|handle| handle.to_string());
-    let mut unified = compared.unified_diff();
-    let unified = unified.context_radius(CONTEXT).header(&from, &to);
-    let text = unified.to_string();
+    let text = compared.unified(&from, &to).to_string();
     let count = |sign| {
-        let lines = compared.iter_all_changes();
+        let lines = compared.changes();
         lines.filter(|line| line.tag() == sign).count()
     };
-    let added = count(similar::ChangeTag::Insert);
-    let removed = count(similar::ChangeTag::Delete);
+    let added = count(ChangeTag::Insert);
+    let removed = count(ChangeTag::Delete);
     match out.json {
         true => out.object(&json!({"added": added, "removed": removed, "diff": text}))?,
         false => out.text(&text)?,

@@ -1,6 +1,8 @@
 //! The commands of the program, each in a file of its own, from its arguments to its output.
 
+#[cfg(feature = "agent")]
 pub(crate) mod agent;
+#[cfg(feature = "login")]
 pub(crate) mod auth;
 pub(crate) mod cat;
 pub(crate) mod config;
@@ -8,6 +10,7 @@ pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod extract;
+#[cfg(feature = "tools")]
 pub(crate) mod fs_mcp;
 pub(crate) mod generate;
 pub(crate) mod grep;
@@ -27,10 +30,13 @@ pub(crate) mod redact;
 pub(crate) mod rm;
 pub(crate) mod run;
 pub(crate) mod search;
+#[cfg(feature = "serve")]
 pub(crate) mod serve;
+#[cfg(feature = "tools")]
 pub(crate) mod shell_child;
 pub(crate) mod show;
 pub(crate) mod stats;
+#[cfg(feature = "tools")]
 pub(crate) mod tools;
 mod trace;
 pub(crate) mod unwrap;

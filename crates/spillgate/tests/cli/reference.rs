@@ -1,7 +1,7 @@
 //! The generated pages of `docs/reference`, and tests that the other pages name every setting and
 //! every kind of error.
 //!
-//! `UPDATE_REFERENCE=1 cargo test -p spillgate --test cli reference` writes the generated pages.
+//! `UPDATE_REFERENCE=1 cargo test -p spillgate --features full --test cli reference` writes the generated pages.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -37,7 +37,8 @@ fn the_generated_pages_are_current() {
             fs::write(&path, &page).unwrap();
         }
         let published = fs::read_to_string(&path).unwrap_or_default();
-        let hint = "run `UPDATE_REFERENCE=1 cargo test -p spillgate --test cli reference`";
+        let hint =
+            "run `UPDATE_REFERENCE=1 cargo test -p spillgate --features full --test cli reference`";
         assert!(published == page, "docs/reference/{name}.md: {hint}");
     }
 }

@@ -54,6 +54,7 @@ impl Bpe {
         merges: merges!("o200k_base"),
     };
     /// `cl100k_base`.
+    #[cfg(feature = "cl100k")]
     pub(crate) const CL100K_BASE: Self = Self {
         name: "cl100k_base",
         pattern: Pattern::Cl100k,

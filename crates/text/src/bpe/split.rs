@@ -65,6 +65,7 @@ pub(super) enum Pattern {
     /// The pattern of `o200k_base`.
     O200k,
     /// The pattern of `cl100k_base`.
+    #[cfg_attr(not(feature = "cl100k"), allow(dead_code))]
     Cl100k,
 }
 

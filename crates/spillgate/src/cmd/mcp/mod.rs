@@ -1,5 +1,6 @@
 //! `spillgate mcp`: the gateway between an MCP client and its servers.
 
+#[cfg(feature = "serve")]
 mod http;
 mod lookups;
 mod reload;
@@ -26,8 +27,11 @@ use crate::args::Common;
 use crate::clients::{is_program, on_path};
 use crate::failure::{Failure, Fault};
 use crate::logs::log_and_trace;
-use crate::server_args::{Listen, Mcp};
+#[cfg(feature = "serve")]
+use crate::server_args::Listen;
+use crate::server_args::Mcp;
 use crate::settings::SWEEP_EVERY;
+#[cfg(feature = "telemetry")]
 use crate::traces::Joined;
 use crate::wiring::App;
 use crate::{net, servers};
@@ -63,6 +67,11 @@ pub(crate) fn serve(common: &Common, mcp: &Mcp, whom: For) -> Result<u8, Failure
         true => None,
         false => Some(gateway(&app, mcp)?),
     };
+    #[cfg(not(feature = "serve"))]
+    if mcp.http.is_some() {
+        return Err(crate::left_out::failure("mcp --http", "serve"));
+    }
+    #[cfg(feature = "serve")]
     let api = match whom {
         For::Clients => None,
         For::Programs => Some(http::api(&app)?),
@@ -88,6 +97,7 @@ pub(crate) fn serve(common: &Common, mcp: &Mcp, whom: For) -> Result<u8, Failure
         let code = runtime.block_on(async {
             let hub = gateway.map(Hub::new);
             if let Some(hub) = &hub {
+                #[cfg(feature = "telemetry")]
                 if exporting.is_some() {
                     hub.trace_by(Arc::new(Joined::default()));
                 }
@@ -97,6 +107,11 @@ pub(crate) fn serve(common: &Common, mcp: &Mcp, whom: For) -> Result<u8, Failure
             }
             match (mcp.http, hub) {
                 (None, Some(hub)) => Ok(spillgate_gateway::run(hub).await?),
+                #[cfg(not(feature = "serve"))]
+                _ => unreachable!(
+                    "invariant: only `serve` and `--http` have no gateway on standard streams"
+                ),
+                #[cfg(feature = "serve")]
                 (listen, hub) => {
                     let address = match listen {
                         Some(Listen::At(address)) => address,
