@@ -7,6 +7,7 @@ mod judge;
 mod model;
 mod parts;
 mod tools;
+mod why;
 
 use std::fs;
 use std::io::{self, Write};
@@ -23,13 +24,14 @@ use self::build::{Build, Preview};
 use self::cases::{Case, Check, Document, Half, SETS, Task};
 use self::figures::{BUDGETS, Figures, Scored};
 use self::judge::Page;
+use self::why::Reasons;
 use crate::command::{cargo, run};
 use crate::report::{Report, say};
 use crate::{peers, workspace};
 
 const USAGE: &str = "\
 usage: cargo xtask eval [--data DIR] [--only SET,…] [--type TYPE] [--binary PATH] [--before PATH] [--json FILE]
-                        [--missed BUDGET]
+                        [--missed BUDGET] [--why BUDGET]
        cargo xtask eval --model [--count N] [--results FILE] [--binary PATH]
        cargo xtask eval --tools [--half tuned|reported] [--way alone|search|found] [--count N] [--results FILE] [--binary PATH]
        cargo xtask eval --parts [--binary PATH] [--before PATH]
@@ -47,6 +49,8 @@ prototype (docs/spec/behaviour.md). evaluation/README.md describes the sets and 
   --json FILE     also write the figures to FILE
   --missed BUDGET also print the pages of BUDGET tokens that do not show everything, except those of the reported
                   half, which nobody looks at who works on the code
+  --why BUDGET    also print, for both halves, how many pages of BUDGET tokens do not show everything, by class: how
+                  the question was read, compared with another wording that was answered. It tells no text
   --model         instead, ask a real model of 1.5 billion parameters --count questions (default 30) of the reported
                   half, with the text cut to 4,096 tokens and with preview and look-ups; prints right answers and
                   tokens. Installs the model (1.1 GB) into .models/. Takes about two hours; a run that was ended
@@ -69,6 +73,9 @@ const QUESTIONS: usize = 30;
 
 /// After how many cases progress is printed.
 const PROGRESS: usize = 100;
+
+/// How many times larger the page is that tells whether a page is too small.
+const WIDER: u64 = 8;
 
 /// How many strings are listed that a page does not show.
 const MOST_MISSING: usize = 8;
@@ -99,6 +106,7 @@ struct Plan {
     before: Option<PathBuf>,
     json: Option<PathBuf>,
     missed: Option<u64>,
+    why: Option<u64>,
     count: Option<usize>,
     half: Option<String>,
     way: Option<String>,
@@ -116,6 +124,7 @@ impl Plan {
             before: None,
             json: None,
             missed: None,
+            why: None,
             mode: Mode::Table,
             count: None,
             half: None,
@@ -148,14 +157,8 @@ impl Plan {
                             plan.count = Some(count);
                         }
                         "--json" => plan.json = Some(PathBuf::from(value)),
-                        "--missed" => {
-                            let budget = value.parse().ok();
-                            let budget = budget.filter(|budget| BUDGETS.contains(budget));
-                            plan.missed = Some(
-                                budget
-                                    .context("--missed takes a budget: 250, 500, 1000 or 2000")?,
-                            );
-                        }
+                        "--missed" => plan.missed = Some(budget(option, value)?),
+                        "--why" => plan.why = Some(budget(option, value)?),
                         _ => bail!(USAGE),
                     }
                 }
@@ -205,6 +208,12 @@ fn sets(names: &str) -> Result<Vec<&'static str>> {
         set.with_context(|| format!("there is no set {name}; the sets are {}", SETS.join(", ")))
     };
     names.split(',').map(known).collect()
+}
+
+fn budget(option: &str, value: &str) -> Result<u64> {
+    let budget = value.parse().ok();
+    let budget = budget.filter(|budget| BUDGETS.contains(budget));
+    budget.with_context(|| format!("{option} takes a budget: 250, 500, 1000 or 2000"))
 }
 
 fn program(path: &str) -> Result<PathBuf> {
@@ -260,14 +269,24 @@ pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> 
     if let Some(program) = &plan.before {
         report.step("the earlier build", || {
             let build = Build::new(program, &interrupted)?;
-            before = Some(measured(&build, &documents, None)?);
+            let nothing = Asked::default();
+            before = Some(measured(&build, &documents, &nothing)?);
             Ok(())
         })?;
     }
     report.step("previews and searches", || {
         let build = Build::new(&binary, &interrupted)?;
-        let figures = measured(&build, &documents, plan.missed)?;
+        let asked = Asked {
+            missed: plan.missed,
+            why: plan.why,
+            reasons: Mutex::default(),
+        };
+        let figures = measured(&build, &documents, &asked)?;
         print(&figures.table(before.as_ref()))?;
+        if plan.why.is_some() {
+            let reasons = asked.reasons.into_inner();
+            print(&reasons.unwrap_or_else(PoisonError::into_inner).table())?;
+        }
         if let Some(file) = &plan.json {
             fs::write(file, format!("{:#}\n", figures.json()))
                 .with_context(|| format!("cannot write {}", file.display()))?;
@@ -321,15 +340,24 @@ fn extraction(report: &mut Report, plan: &Plan) -> Result<()> {
     })
 }
 
-/// Asks a build all cases. If `missed` is a budget, prints the pages of this budget that do not
-/// show everything.
-fn measured(build: &Build, documents: &[Document], missed: Option<u64>) -> Result<Figures> {
+/// What is wanted of the pages besides their scores.
+#[derive(Default)]
+struct Asked {
+    /// The budget of the pages that are printed if they do not show everything.
+    missed: Option<u64>,
+    /// The budget of the pages whose misses are counted by class.
+    why: Option<u64>,
+    reasons: Mutex<Reasons>,
+}
+
+/// Asks a build all cases.
+fn measured(build: &Build, documents: &[Document], asked: &Asked) -> Result<Figures> {
     let figures = Mutex::new(Figures::default());
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let cases: usize = documents.iter().map(|document| document.cases.len()).sum();
     let work = || {
         while let Some(document) = documents.get(next.fetch_add(1, Ordering::Relaxed)) {
-            rated(build, document, missed, &|scored| {
+            rated(build, document, asked, &|scored| {
                 let mut figures = figures.lock().unwrap_or_else(PoisonError::into_inner);
                 for scored in scored {
                     figures.add(scored);
@@ -369,7 +397,7 @@ fn measured(build: &Build, documents: &[Document], missed: Option<u64>) -> Resul
 fn rated(
     build: &Build,
     document: &Document,
-    missed: Option<u64>,
+    asked: &Asked,
     each: &dyn Fn(&[Scored]) -> Result<()>,
 ) -> Result<()> {
     let bytes = document.bytes()?;
@@ -381,11 +409,22 @@ fn rated(
         let scored = match &case.task {
             Task::Show(checks) => {
                 let pages = pages(build, &handle, &case.wordings)?;
-                if let Some(budget) = missed.filter(|_| case.half != Half::Reported) {
+                if let Some(budget) = asked.missed.filter(|_| case.half != Half::Reported) {
                     let misses = checks
                         .iter()
                         .map(|check| misses(case, check, &pages, budget));
                     print(&misses.collect::<String>())?;
+                }
+                if let Some(budget) = asked.why {
+                    let wide = case.wordings.iter();
+                    let wide = wide.map(|words| build.search(&handle, words, budget * WIDER));
+                    let wide = wide.collect::<Result<Vec<_>>>()?;
+                    let pages = of_budget(&pages, budget);
+                    let mut reasons = asked.reasons.lock();
+                    let reasons = reasons.as_mut().map_err(|_| anyhow!("a worker panicked"))?;
+                    for check in checks {
+                        reasons.add(document.set, case, check, pages, &wide);
+                    }
                 }
                 let rows = checks
                     .iter()
@@ -462,10 +501,15 @@ fn pages(build: &Build, handle: &str, wordings: &[String]) -> Result<[Vec<String
     Ok(pages)
 }
 
+/// Returns the pages of a budget.
+fn of_budget(pages: &[Vec<String>; 4], budget: u64) -> &[String] {
+    let at = BUDGETS.iter().position(|one| *one == budget);
+    at.map_or(&[][..], |at| &pages[at])
+}
+
 /// Returns the pages of a budget that do not show everything, each below what it lacks.
 fn misses(case: &Case, check: &Check, pages: &[Vec<String>; 4], budget: u64) -> String {
-    let at = BUDGETS.iter().position(|one| *one == budget);
-    let pages = at.map_or(&[][..], |at| &pages[at]);
+    let pages = of_budget(pages, budget);
     let mut misses = String::new();
     for (wording, text) in case.wordings.iter().zip(pages) {
         if score(check, text) >= 1.0 {

@@ -45,7 +45,7 @@ use further::with_further;
 use groups::FIGURE;
 use load::{Collection, Document, Parsed};
 use plan::{COUNTED, Plan, plan};
-use table::table;
+use table::{head, table};
 use terms::is_superlative;
 use test::selected;
 
@@ -120,6 +120,10 @@ fn answer_of(
             }
         })
     };
+    let counts = plans
+        .iter()
+        .filter(|(is_answer, plan, one)| *is_answer && plan.is_count && is_meant(plan, one));
+    let others: Vec<_> = counts.cloned().collect();
     let best = plans
         .into_iter()
         .filter(|(is_answer, plan, _)| *is_answer || !plan.further.is_empty())
@@ -130,11 +134,40 @@ fn answer_of(
             let size = (one.columns.len() > 1, one.records.len());
             (*is_answer, fit, one.outer.is_some(), size)
         });
-    best.and_then(|(is_answer, plan, collection)| {
-        let first = || table(&plan, collection, budget, counter);
-        let first = is_answer.then(first).flatten();
-        with_further(first, &plan, collection, budget, counter)
-    })
+    let (is_answer, plan, collection) = best?;
+    let first = || table(&plan, collection, budget, counter);
+    let first = is_answer.then(first).flatten();
+    let text = with_further(first, &plan, collection, budget, counter);
+    if !is_answer || !plan.is_count || plan.has_result() {
+        return text;
+    }
+    with_others(text?, &others, collection, budget, counter).into()
+}
+
+/// Adds how many records other lists have that the question may count.
+fn with_others(
+    mut text: String,
+    plans: &[(bool, Plan, &Collection<'_>)],
+    shown: &Collection<'_>,
+    budget: TokenBudget,
+    counter: &dyn TokenCounter,
+) -> String {
+    /// Most lists.
+    const MOST: usize = 3;
+    let others = plans
+        .iter()
+        .filter(|(_, _, one)| !std::ptr::eq(*one, shown));
+    let heads = others.map(|(_, plan, one)| head(plan, one, selected(&plan.conditions, one).len()));
+    let heads: Vec<String> = heads.take(MOST).collect();
+    if heads.is_empty() {
+        return text;
+    }
+    let line = format!("Or {}\n", heads.join("; "));
+    let cost = counter.count(&text) + counter.count(&line);
+    if cost <= budget.get() / 2 {
+        text.push_str(&line);
+    }
+    text
 }
 
 fn is_answerable(plan: &Plan, collection: &Collection<'_>) -> bool {
@@ -180,6 +213,8 @@ fn patterns() -> Vec<&'static pattern::Pattern> {
         &order::BY_NUMBER,
         &plan::COUNTED,
         &terms::LARGE,
+        &terms::RANGE,
+        &terms::SURPASSING,
         &terms::COMPARED,
         &terms::SINGLE,
         &terms::OR_MORE,

@@ -11,7 +11,7 @@ use super::groups::FIGURE;
 use super::order::GREAT;
 use super::plan::{Group, Order, Plan};
 use super::reader::Reader;
-use super::terms::{Word, alike, is_superlative};
+use super::terms::{DATE, SOON, Word, alike, is_ranking, is_superlative, superlatives};
 use super::test::Test;
 use crate::words::is_stop_word;
 
@@ -42,7 +42,8 @@ const SHOWN_VALUES: usize = 8;
 impl Reader<'_, '_> {
     /// Adds what else the question may mean, the most likely first.
     pub(super) fn readings(&mut self) {
-        let is_ranked = self.words.iter().any(|word| self.is_end(word));
+        let is_ranked = (self.words.iter())
+            .any(|word| self.is_end(word) || is_ranking(&word.lower) && !self.names_column(word));
         let is_figure = FIGURE.is_match(self.question);
         let plan = &self.plan;
         if !plan.is_count && !is_ranked && !is_figure && !plan.has_result() {
@@ -51,7 +52,9 @@ impl Reader<'_, '_> {
             }
             return;
         }
-        let most = match plan.is_count || plan.has_result() || !plan.conditions.is_empty() {
+        // Conditions alone do not answer what asks for an end of an order.
+        let has_first = plan.has_result() || !plan.conditions.is_empty() && !is_ranked;
+        let most = match plan.is_count || has_first {
             true => BESIDE,
             false => ALONE,
         };
@@ -253,7 +256,13 @@ impl Reader<'_, '_> {
                 is_descending: true,
                 count,
             });
-            return orders.map(|order| of(order, true)).collect();
+            let orders: Vec<Plan> = orders.map(|order| of(order, true)).collect();
+            // What is most frequent may be meant, too.
+            let groups = self.shared_texts();
+            return match best > 0.0 {
+                true => orders.into_iter().chain(groups).collect(),
+                false => alternating(groups, orders),
+            };
         };
         let is_named = plan.is_meant || self.naming(order.column, 0, usize::MAX / 4) > 0.3;
         let other = measures.iter().find(|one| one.1 != order.column);
@@ -311,11 +320,16 @@ impl Reader<'_, '_> {
     /// Columns that can be ordered by, with how well the question names them, best first.
     fn measures(&self) -> Vec<(f64, usize)> {
         let fit = (0..self.columns.len()).filter(|&column| self.kinds[column].is_usual);
-        let fit = fit.map(|column| (self.closeness(column), column));
+        let fit = fit.map(|column| (self.closeness(column) + self.sense(column), column));
         // The lengths of lists are meant only where the list is named.
-        let fit = fit.filter(|&(closeness, column)| match self.has_lists(column) {
-            true => closeness > 0.0 && !self.is_object(column),
-            false => self.is_measure(column) || self.kinds[column].is_dated,
+        let fit = fit.filter(|&(closeness, column)| {
+            let kind = self.kinds[column];
+            match kind.has_lists {
+                true => closeness > 0.0 && !self.is_object(column),
+                false => {
+                    self.is_measure(column) || kind.is_dated || kind.is_version && closeness > 0.0
+                }
+            }
         });
         let mut measures: Vec<(f64, usize)> = fit.collect();
         let is_dated = |column: usize| self.kinds[column].is_dated;
@@ -325,6 +339,26 @@ impl Reader<'_, '_> {
                 .then(a.1.cmp(&b.1))
         });
         measures
+    }
+
+    /// How much a superlative means a column: by the words of its name, or because it asks for a date.
+    fn sense(&self, column: usize) -> f64 {
+        const NAMED: f64 = 0.5;
+        const DATED: f64 = 0.4;
+        let senses = self.words.iter().flat_map(|word| superlatives(&word.lower));
+        let kind = self.kinds[column];
+        let of = |means: &str| {
+            let mut words = means.split_ascii_whitespace();
+            let is_named =
+                words.any(|word| self.columns[column].iter().any(|stem| alike(stem, word)));
+            let is_time = means.contains(DATE) || means == SOON;
+            match (is_named, is_time && (kind.is_dated || kind.is_version)) {
+                (true, _) => NAMED,
+                (false, true) => DATED,
+                (false, false) => 0.0,
+            }
+        };
+        senses.map(|sense| of(sense.means)).fold(0.0, f64::max)
     }
 
     /// Whether a column has amounts rather than numbers that only tell records apart.
@@ -483,6 +517,19 @@ impl Reader<'_, '_> {
             }
         };
         sides.into_iter().map(plan).collect()
+    }
+}
+
+/// The elements of two lists in turn.
+fn alternating(one: Vec<Plan>, other: Vec<Plan>) -> Vec<Plan> {
+    let (mut one, mut other) = (one.into_iter(), other.into_iter());
+    let mut all = Vec::new();
+    loop {
+        let pair = [one.next(), other.next()];
+        if pair.iter().all(Option::is_none) {
+            return all;
+        }
+        all.extend(pair.into_iter().flatten());
     }
 }
 

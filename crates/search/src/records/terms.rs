@@ -68,6 +68,13 @@ pub(super) fn superlatives_of(adjective: &str) -> Vec<Superlative<'static>> {
         .collect()
 }
 
+/// Whether a word asks for an end of an order or for what is most frequent, without a superlative:
+/// `Which licence dominates?`
+pub(super) fn is_ranking(word: &str) -> bool {
+    const RANKING: &str = "lead leads leading led leader leaders dominate dominates dominated dominant prevail prevails prevailing prevalent predominant tops topping winner winners wins champion majority prolific favourite favorite hog hogs rank ranks ranked ranking ranks sort sorted ordered descending ascending desc asc record chief main usual usually typical typically mostly mainly primarily extreme extremes outlier outliers runner heavy heaviest often frequent frequently common commonly popular active";
+    RANKING.split(' ').any(|one| one == word)
+}
+
 /// Returns whether a word is a superlative.
 pub(super) fn is_superlative(word: &str) -> bool {
     !superlatives(word).is_empty()
@@ -276,10 +283,60 @@ pub(super) static OR_MORE: Pattern = Pattern::new(&[SMALL_NUMBERS, &["or", "and"
     .into()
 });
 
+/// What surpasses all others: `more stars than any other`, `larger than all others`.
+pub(super) static SURPASSING: Pattern = Pattern::new(
+    &[
+        &["more", "fewer", "less", "er"],
+        &[
+            "than any",
+            "than every",
+            "than all",
+            "than the others",
+            "than the rest",
+        ],
+    ],
+    || {
+        r"(?i)\b(?:(?P<most>more|fewer|less)|(?P<root>[a-z]{3,})er)\b(?P<what>(?: [\w-]+){0,5}?) than (?:any(?:thing|one|body| one)?(?: other| else)?|every(?:thing|one|body)?(?: other| else)?|all (?:the )?(?:others?|rest)|the (?:others|rest))\b".into()
+    },
+);
+/// A range of which only the last number has a unit: `between 100 and 200 MB`, `10 to 20 seconds`.
+pub(super) static RANGE: Pattern = Pattern::new(&[&["between", "from", "range"]], || {
+    r"(?i)\b(?P<before>between|from|range of)(?P<first> \d[\d.,]*)(?P<and> (?:and|to|-) )(?P<last>\d[\d.,]*)(?P<unit> ?(?:[kmgt]i?b|bytes|ms|seconds?|minutes?|hours?|days?|weeks?)\b)".into()
+});
+
+/// Returns a question with a superlative for what surpasses all others, and with the unit of a range
+/// behind both of its numbers.
+fn told_in_full(question: &str) -> Cow<'_, str> {
+    let surpassing = replaced(&SURPASSING, question, |found: &Captures<'_>| {
+        let what = &found["what"];
+        match (
+            found.name("most").map(|one| one.as_str()),
+            found.name("root"),
+        ) {
+            (Some(most), _) if most.eq_ignore_ascii_case("more") => format!("most{what}"),
+            (Some(most), _) if most.eq_ignore_ascii_case("fewer") => format!("fewest{what}"),
+            (None, Some(root)) => format!("{}est{what}", root.as_str()),
+            _ => format!("least{what}"),
+        }
+    });
+    let ranged = replaced(&RANGE, &surpassing, |found: &Captures<'_>| {
+        let unit = &found["unit"];
+        format!(
+            "{}{}{unit}{}{}{unit}",
+            &found["before"], &found["first"], &found["and"], &found["last"]
+        )
+    });
+    match ranged == question {
+        true => Cow::Borrowed(question),
+        false => Cow::Owned(ranged.into_owned()),
+    }
+}
+
 /// Returns a question with its numbers in figures where words compare them or name a large number:
-/// `over one hundred thousand`, `at least three`.
+/// `over one hundred thousand`, `at least three`. Units of ranges and superlatives are told in full.
 pub(super) fn spelled(question: &str) -> Cow<'_, str> {
-    let large = replaced(&LARGE, question, |found: &Captures<'_>| {
+    let full = told_in_full(question);
+    let large = replaced(&LARGE, &full, |found: &Captures<'_>| {
         spoken(&found[0]).map_or_else(|| found[0].to_owned(), |number| number.to_string())
     });
     let compared = replaced(&COMPARED, &large, |found: &Captures<'_>| {
@@ -427,12 +484,16 @@ pub(super) fn words(question: &str, stems: &Stems, columns: &[String]) -> Vec<Wo
 pub(super) fn column_stems(name: &str, stems: &Stems) -> Vec<String> {
     let parts = name.split(|c: char| !c.is_alphanumeric());
     let parts = parts.filter(|part| !part.is_empty()).flat_map(camel_parts);
+    let parts: Vec<&str> = parts.collect();
     // `Cost Other` is not all that costs.
     let says = |part: &&str| {
         let lower = part.to_lowercase();
         lower == "other" || !is_stop_word(&lower)
     };
-    parts.filter(says).map(|part| stems.stem(part)).collect()
+    // A column `off` has no other name.
+    let is_small = !parts.iter().any(says);
+    let parts = parts.into_iter().filter(|part| is_small || says(part));
+    parts.map(|part| stems.stem(part)).collect()
 }
 
 /// The count that a word tells, at most 100.

@@ -181,3 +181,60 @@ fn records_are_read_only_if_a_word_may_be_theirs() {
         assert_eq!(super::may_concern(question, text), may, "{question}");
     }
 }
+
+#[test]
+fn other_words_for_ends_of_orders_and_ranges() {
+    let all: Vec<Value> = (0..24)
+        .map(|i| {
+            json!({
+                "name": format!("p{i:02}"),
+                "off": (["DAL", "NYG", "PHI"][i % 7 % 3]),
+                "offscore": i * 5 % 17,
+                "size_kb": i * 20_000,
+                "state": if i % 2 == 0 { "open" } else { "closed" },
+            })
+        })
+        .collect();
+    let questions = [
+        "What is larger than everything else?",
+        "Which has more offscore than any other?",
+        "Which are between 100 and 200 MB?",
+        "most frequent off",
+        "Which open one leads?",
+    ];
+    assert_snapshot!(answers(&Value::from(all).to_string(), ContentKind::Json, &questions), @r#"
+    What is larger than everything else?
+        24 of 24 in .[]; largest size_kb first: | name, size_kb, off, offscore, state | p23, 460000, PHI, 13, closed
+    Which has more offscore than any other?
+        24 of 24 in .[]; largest offscore first: | name, offscore, off, size_kb, state | p10, 16, DAL, 200000, open
+    Which are between 100 and 200 MB?
+        5 of 24 in .[] have size_kb >= 102400, size_kb <= 204800: | name, size_kb, off, offscore, state | p06, 120000, DAL, 13, open
+    most frequent off
+        24 of 24 in .[]; 3 different off, most frequent first: | 10, DAL | 7, NYG
+    Which open one leads?
+        12 of 24 in .[] have state = open: | name, off, offscore, size_kb, state | p00, DAL, 0, 0, open
+    "#);
+}
+
+#[test]
+fn a_count_tells_the_sizes_of_other_lists() {
+    let list = |count: usize, kind: &str| -> Vec<Value> {
+        (0..count)
+            .map(
+                |i| json!({"id": i, "kind": kind, "state": if i % 2 == 0 { "up" } else { "down" }}),
+            )
+            .collect()
+    };
+    let text = json!({"servers": list(9, "s"), "disks": list(5, "d")}).to_string();
+    let document = Document::of(text.into_bytes(), ContentKind::Json);
+    let parsed = document.parse().unwrap();
+    let counter = Tokenizer::Heuristic.counter();
+    let table = answer_of(
+        &parsed,
+        "How many are down?",
+        TokenBudget::new(600),
+        &*counter,
+    );
+    let table = table.unwrap();
+    assert_snapshot!(table.lines().last().unwrap(), @"Or 2 of 5 in .disks[] have state = down");
+}
