@@ -8,6 +8,7 @@ mod browser;
 mod ci;
 mod command;
 mod conformance;
+mod curves;
 mod doors;
 mod eval;
 mod fetch;
@@ -58,7 +59,8 @@ usage: cargo xtask <command>
   book      build docs/ as a book in target/book/html and check its links; --open shows it
   picture   run the commands of the README's picture and draw it (docs/img/session.svg)
   screens   pictures of commands in a real terminal (tmux), for docs/screens; --spillgate FILE takes a built program
-  bench     install the peers, then run benches/run.sh (further arguments go to it)
+  bench     install the peers, then run benches/run.sh (further arguments go to it); with --curves first, draw how the
+            cost grows with the size and the number of outputs (docs/growth.md): --quick, --only size|count, --binary PATH
 ";
 
 fn main() -> ExitCode {
@@ -98,6 +100,7 @@ fn dispatch() -> Result<ExitCode> {
         ("book", _) => book::run_with(&mut report, &rest)?,
         ("eval", _) => eval::run_with(&mut report, &rest)?,
         ("screens", _) => screens::run_with(&mut report, &rest)?,
+        ("bench", [first, ..]) if first == "--curves" => curves::run_with(&mut report, &rest)?,
         ("bench", _) => bench::run(&mut report, &rest)?,
         _ => {
             report::say(USAGE)?;

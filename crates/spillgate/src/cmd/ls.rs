@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use serde_json::json;
 use spillgate_artifact::{Clock, Ending, Facts, Manifest, SystemClock, Timestamp};
 use spillgate_outline::grouped;
-use spillgate_store::{ArtifactStore, Listed, Unreadable};
+use spillgate_store::{ArtifactStore, Listed, Survey, Unreadable};
 use spillgate_untrusted::line;
 
 use crate::failure::Failure;
@@ -72,6 +72,15 @@ pub(crate) fn ls(app: &App, ls: &Ls, out: &Output) -> Result<u8, Failure> {
 
 /// Returns the outputs that are asked for, newest first, and the damaged ones that were met.
 fn wanted(app: &App, ls: &Ls, now: Timestamp) -> Result<(Vec<Listed>, Vec<Unreadable>), Failure> {
+    if ls.limit.is_none() && ls.since.is_none() {
+        let Survey {
+            mut listed,
+            damaged,
+        } = app.store.survey()?;
+        listed.retain(|one| is_wanted(&one.manifest.facts, ls, now));
+        listed.reverse();
+        return Ok((listed, damaged));
+    }
     let most = ls.limit.unwrap_or(usize::MAX);
     let mut listed = Vec::new();
     let damaged = app.store.newest(&mut |one| {
