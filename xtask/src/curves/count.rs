@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
@@ -110,7 +110,8 @@ impl Made {
 
     /// Adds outputs until there are `count`. Their texts are hard links to one text; each has a manifest of its own.
     fn fill(&mut self, count: u64) -> Result<()> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
+        let written = fs::metadata(self.path(&self.first, ""))?.modified()?;
+        let now = written.duration_since(UNIX_EPOCH)?;
         while self.count < count {
             let handle = (0..14).map(|_| char::from(*self.chance.one(LETTERS)));
             let handle: String = handle.collect();
@@ -122,7 +123,7 @@ impl Made {
                     _ => fs::hard_link(from, to)?,
                 }
             }
-            if self.count % MOST_LINKS == 0 {
+            if self.count.is_multiple_of(MOST_LINKS) {
                 self.linked.clone_from(&handle);
             }
             // A week of outputs, the oldest first.

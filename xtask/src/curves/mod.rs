@@ -33,6 +33,8 @@ const ROUNDS: usize = 5;
 /// A point that takes longer than this has one round.
 const SLOW: Duration = Duration::from_secs(2);
 
+type Measure = fn(&mut Curves) -> Result<()>;
+
 /// What is measured, and the points that are known.
 pub(crate) struct Curves {
     program: PathBuf,
@@ -67,14 +69,13 @@ pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> 
         USAGE
     );
     let target = workspace::built()?.with_file_name("");
-    let program = match program {
-        Some(program) => fs::canonicalize(program)?,
-        None => {
-            report.step("build the program", || {
-                run(&mut cargo("build --release --locked --package spillgate"))
-            })?;
-            target.join("release/spillgate")
-        }
+    let program = if let Some(program) = program {
+        fs::canonicalize(program)?
+    } else {
+        report.step("build the program", || {
+            run(&mut cargo("build --release --locked --package spillgate"))
+        })?;
+        target.join("release/spillgate")
     };
     let directory = target.join("curves");
     let mut curves = Curves {
@@ -91,8 +92,7 @@ pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> 
     let _ = fs::remove_dir_all(&curves.scratch);
     fs::create_dir_all(&curves.scratch)?;
     let mut measured = Ok(());
-    let all: [(&'static str, fn(&mut Curves) -> Result<()>); 2] =
-        [("size", size::measure), ("count", count::measure)];
+    let all: [(&'static str, Measure); 2] = [("size", size::measure), ("count", count::measure)];
     for (name, measure) in all {
         if measured.is_ok() && only.as_deref().is_none_or(|only| only == name) {
             measured = report.step(name, || measure(&mut curves));
@@ -298,11 +298,8 @@ fn machine() -> String {
 fn scaled(value: f64, base: &str, units: &[(f64, &str)]) -> String {
     let unit = units.iter().find(|unit| value >= unit.0);
     let (value, unit) = unit.map_or((value, base), |unit| (value / unit.0, unit.1));
-    let digits = if value >= 9.95 || value.fract().abs() < 0.005 {
-        0
-    } else {
-        1
-    };
+    let has_digit = value < 9.95 && value.fract().abs() >= 0.005;
+    let digits = usize::from(has_digit);
     format!("{value:.digits$}{unit}")
 }
 
