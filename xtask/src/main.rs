@@ -8,6 +8,7 @@ mod browser;
 mod ci;
 mod command;
 mod conformance;
+mod curves;
 mod doors;
 mod eval;
 mod features;
@@ -63,7 +64,8 @@ usage: cargo xtask <command>
   picture   run the commands of the README's picture and draw it (docs/img/session.svg)
   screens   pictures of commands in a real terminal (tmux), for docs/screens; --spillgate FILE takes a built program
   release   build and test the packages of a release, and publish nothing: --dry-run, or the names of steps
-  bench     install the peers, then run benches/run.sh (further arguments go to it)
+  bench     install the peers, then run benches/run.sh (further arguments go to it); with --curves first, draw how the
+            cost grows with the size and the number of outputs (docs/growth.md): --quick, --only size|count, --binary PATH
 ";
 
 fn main() -> ExitCode {
@@ -105,6 +107,7 @@ fn dispatch() -> Result<ExitCode> {
         ("eval", _) => eval::run_with(&mut report, &rest)?,
         ("screens", _) => screens::run_with(&mut report, &rest)?,
         ("release", _) => release::run_with(&mut report, &rest)?,
+        ("bench", [first, ..]) if first == "--curves" => curves::run_with(&mut report, &rest)?,
         ("bench", _) => bench::run(&mut report, &rest)?,
         _ => {
             report::say(USAGE)?;

@@ -1,12 +1,14 @@
 //! Lists, describes and removes stored results.
 
+use std::ops::ControlFlow;
+
 use axum::body::Body;
 use axum::http::{Response, StatusCode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use spillgate_artifact::Handle;
-use spillgate_store::{Gone, Listed};
+use spillgate_store::{Gone, Listed, StoreError};
 
 use crate::answer::with_type;
 use crate::call::Call;
@@ -50,26 +52,42 @@ pub(crate) async fn list(call: Call) -> Result<Response<Body>, Problem> {
 }
 
 fn listed(api: &Api, asked: &ListParameters) -> Result<Response<Body>, Problem> {
-    let mut all = api.tools.offloader.store().survey()?.listed;
-    if let Some(before) = &asked.before {
-        let handle: Handle = before
-            .parse()
-            .map_err(|_| Problem::bad("`before` is no handle"))?;
-        let at = all.iter().position(|one| one.manifest.handle == handle);
-        let at = at.ok_or_else(|| {
-            let detail = format!("the result {handle}, where the page begins, is gone");
-            Problem::callers(StatusCode::GONE, "not_found", detail)
-                .hint("begin again without `before`")
-        })?;
-        all.truncate(at);
-    }
-    if let Some(part) = &asked.tool {
-        all.retain(|one| one.manifest.facts.origin.tool.contains(part));
+    let store = api.tools.offloader.store();
+    let mut before = match &asked.before {
+        None => None,
+        Some(before) => Some(
+            before
+                .parse::<Handle>()
+                .map_err(|_| Problem::bad("`before` is no handle"))?,
+        ),
+    };
+    if let Some(handle) = before
+        && matches!(store.manifest(handle), Err(StoreError::Absent { .. }))
+    {
+        return Err(gone(handle));
     }
     let most = asked.limit.filter(|&limit| limit > 0).unwrap_or(PAGE);
     let most = usize::try_from(most.min(MOST)).unwrap_or(usize::MAX);
-    let page: Vec<&Listed> = all.iter().rev().take(most).collect();
-    let has_more = all.len() > page.len();
+    let mut page: Vec<Listed> = Vec::new();
+    let mut has_more = false;
+    store.newest(&mut |one| {
+        let tool = &one.manifest.facts.origin.tool;
+        if let Some(handle) = before {
+            if one.manifest.handle == handle {
+                before = None;
+            }
+        } else if asked.tool.as_ref().is_none_or(|part| tool.contains(part)) {
+            has_more = page.len() == most;
+            if has_more {
+                return ControlFlow::Break(());
+            }
+            page.push(one);
+        }
+        ControlFlow::Continue(())
+    })?;
+    if let Some(handle) = before {
+        return Err(gone(handle));
+    }
     let last = page.last().filter(|_| has_more);
     let next = last.map(|last| {
         let tool = asked.tool.as_ref().map(|tool| {
@@ -80,7 +98,7 @@ fn listed(api: &Api, asked: &ListParameters) -> Result<Response<Body>, Problem> 
         let tool = tool.unwrap_or_default();
         format!("{PREFIX}/artifacts?before={before}&limit={most}{tool}")
     });
-    let described = |one: &&Listed| {
+    let described = |one: &Listed| {
         let mut object = serde_json::to_value(&one.manifest).unwrap_or_default();
         object["used"] = json!(one.used);
         object["stored_bytes"] = json!(one.bytes);
@@ -91,6 +109,12 @@ fn listed(api: &Api, asked: &ListParameters) -> Result<Response<Body>, Problem> 
         next,
     };
     Ok(marked(api, &json!(answer)))
+}
+
+/// The answer if the result where a page begins is gone.
+fn gone(handle: Handle) -> Problem {
+    let detail = format!("the result {handle}, where the page begins, is gone");
+    Problem::callers(StatusCode::GONE, "not_found", detail).hint("begin again without `before`")
 }
 
 pub(crate) async fn manifest(call: Call) -> Result<Response<Body>, Problem> {

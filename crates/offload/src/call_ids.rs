@@ -5,6 +5,7 @@
 //! process.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
 use parking_lot::{Mutex, MutexGuard};
 use spillgate_artifact::{Handle, Origin};
@@ -56,10 +57,15 @@ impl CallIds {
     pub(crate) fn find(&self, name: &str, store: &dyn ArtifactStore) -> Option<Handle> {
         let noted = self.known().handles.get(name).copied();
         noted.or_else(|| {
-            let is_named = |one: &Listed| id_of(one) == Some(name);
-            let listed = store.list().unwrap_or_default();
-            let newest = listed.iter().rev().find(|one| is_named(one))?;
-            Some(newest.manifest.handle)
+            let mut newest = None;
+            let found = store.newest(&mut |one| {
+                if id_of(&one) != Some(name) {
+                    return ControlFlow::Continue(());
+                }
+                newest = Some(one.manifest.handle);
+                ControlFlow::Break(())
+            });
+            found.ok().and(newest)
         })
     }
 

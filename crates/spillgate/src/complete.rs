@@ -4,10 +4,11 @@
 //! hidden argument [`HANDLES`] lists them.
 
 use std::fmt::Write;
+use std::ops::ControlFlow;
 
 use clap_complete::Shell;
 use spillgate_artifact::{Clock, SystemClock};
-use spillgate_store::{ArtifactStore, Survey};
+use spillgate_store::ArtifactStore;
 
 use crate::cmd::ls::{age, called};
 use crate::examples::command;
@@ -43,10 +44,17 @@ const COMMANDS: [(&str, bool); 13] = [
 
 /// Returns the stored outputs as lines for a shell.
 pub(crate) fn handles(app: &App) -> Result<String, Failure> {
-    let Survey { listed, .. } = app.store.survey()?;
+    let mut listed = Vec::new();
+    app.store.newest(&mut |one| {
+        listed.push(one);
+        match listed.len() < MOST {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    })?;
     let now = SystemClock.now();
     let mut lines = String::new();
-    for one in listed.iter().rev().take(MOST) {
+    for one in &listed {
         let (manifest, age) = (&one.manifest, age(&one.manifest.facts, now));
         let call = called(manifest, CALL);
         writeln!(lines, "{}\t{age} ago: {call}", manifest.handle).expect("writing to a string");

@@ -1,9 +1,10 @@
 //! The argument that names a stored output: a handle, the beginning of one, or `last`.
 
+use std::ops::ControlFlow;
 use std::str::FromStr;
 
 use spillgate_artifact::{Handle, HandleError};
-use spillgate_store::{ArtifactStore, FileStore, Survey};
+use spillgate_store::{ArtifactStore, FileStore};
 
 use crate::failure::{Failure, Fault};
 
@@ -48,8 +49,11 @@ impl HandleArg {
         let beginning = match self {
             Self::Whole(handle) => return Ok(*handle),
             Self::Last => {
-                let listed = store.list()?;
-                let last = listed.last().map(|one| one.manifest.handle);
+                let mut last = None;
+                store.newest(&mut |one| {
+                    last = Some(one.manifest.handle);
+                    ControlFlow::Break(())
+                })?;
                 return last.ok_or_else(|| {
                     let base = store.base().display();
                     Failure::new(
@@ -62,17 +66,9 @@ impl HandleArg {
             }
             Self::Beginning(beginning) => beginning,
         };
-        let Survey { listed, damaged } = store.survey()?;
-        let listed = listed.iter().map(|one| one.manifest.handle);
-        let all = listed.chain(damaged.iter().map(|one| one.handle));
-        let found: Vec<String> = all
-            .map(|handle| handle.to_string())
-            .filter(|handle| handle.starts_with(beginning))
-            .collect();
+        let found = store.beginning_with(beginning)?;
         match &*found {
-            [one] => Ok(one
-                .parse()
-                .expect("invariant: a handle parses what it printed")),
+            [one] => Ok(*one),
             [] => {
                 let what = format!("no stored output has a handle that begins with `{beginning}`");
                 Err(Failure::new("not_found", Fault::Caller, what)
@@ -80,7 +76,8 @@ impl HandleArg {
             }
             several => {
                 let count = several.len();
-                let mut shown = several[..count.min(SHOWN)].join(", ");
+                let shown = several[..count.min(SHOWN)].iter().map(Handle::to_string);
+                let mut shown = shown.collect::<Vec<_>>().join(", ");
                 if count > SHOWN {
                     shown.push_str(", …");
                 }

@@ -30,6 +30,14 @@ pub(crate) struct Ls {
     pub(crate) limit: Option<usize>,
 }
 
+impl Ls {
+    /// Whether only some outputs are listed, whatever their number.
+    pub(crate) fn is_filtered(&self) -> bool {
+        let part = self.tool.is_some() || self.server.is_some() || self.kind.is_some();
+        part || self.failed || self.since.is_some()
+    }
+}
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Rm {
     /// The outputs: handles, the first letters of them, or `last`

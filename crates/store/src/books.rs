@@ -7,7 +7,7 @@
 //! killed, the count may therefore be too high, but never too low. The next full count of the store
 //! corrects it (ADR 17).
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -52,6 +52,21 @@ pub(crate) struct Entry {
     pub(crate) came: u64,
     /// When old artifacts and leftover files were last removed.
     pub(crate) swept: Option<Timestamp>,
+    /// Least seconds from `swept` to the next time, so that the removals of a large store take only a
+    /// small part of the time.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) pause: u64,
+    /// The id of the valid list of the newest artifacts ([`crate::recent`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) recent: Option<String>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(pause: &u64) -> bool {
+    *pause == 0
 }
 
 impl Default for Entry {
@@ -62,6 +77,8 @@ impl Default for Entry {
             counts: 0,
             came: 0,
             swept: None,
+            pause: 0,
+            recent: None,
         }
     }
 }
@@ -73,9 +90,10 @@ impl Entry {
         self.bytes = self.bytes.map(|total| total.saturating_add(bytes));
     }
 
-    /// Whether the last sweep was at least `every` ago. A sweep is also due if the recorded time
-    /// is in the future.
+    /// Whether the last sweep was at least `every` and the pause ago. A sweep is also due if the
+    /// recorded time is in the future.
     pub(crate) fn is_due(&self, every: Duration, now: Timestamp) -> bool {
+        let every = every.max(Duration::from_secs(self.pause));
         self.swept
             .is_none_or(|swept| swept > now || swept.age_at(now) >= every)
     }
@@ -87,14 +105,27 @@ impl Books {
         Self { path }
     }
 
+    /// Whether the file exists.
+    pub(crate) fn exist(&self) -> bool {
+        fs::symlink_metadata(&self.path).is_ok()
+    }
+
     /// Reads the file. Returns the default entry if the file does not exist.
     pub(crate) fn read(&self) -> Result<Entry, StoreError> {
+        self.read_with(Entry::clone)
+    }
+
+    /// Reads the file and calls `look` while no process can change it.
+    pub(crate) fn read_with<T>(&self, look: impl FnOnce(&Entry) -> T) -> Result<T, StoreError> {
         match open_regular(&self.path, OpenOptions::new().read(true)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Entry::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(look(&Entry::default())),
             file => {
                 let file = file.map_err(|error| self.failed(error))?;
                 file.lock_shared().map_err(|error| self.failed(error))?;
-                self.parse(file)
+                let read = file.try_clone().map_err(|error| self.failed(error))?;
+                let looked = look(&self.parse(read)?);
+                drop(file);
+                Ok(looked)
             }
         }
     }

@@ -24,6 +24,7 @@ use crate::files::{FileSource, Paths};
 use crate::key::{ArtifactKey, Sealed};
 use crate::open::{create_new, to_json};
 use crate::place::{ArtifactDirectory, Base};
+use crate::recent::Recent;
 use crate::room::Room;
 use crate::sealed::{SealedWriter, sealed_size};
 use crate::{Draft, Part, Receipt, StoreError, StoreKey, manifest};
@@ -215,7 +216,9 @@ impl FileDraft {
         if self.key.is_none() {
             alias::link(&directory, &paths, &manifest.facts)?;
         }
-        json.rename(&paths.manifest)
+        let made = (manifest.facts.created, manifest.handle);
+        Recent::of(&self.base.path)
+            .place(made, || json.rename(&paths.manifest))
             .and_then(|()| self.settle(manifest.handle, directory.clone(), &[lines, json]))
             .inspect_err(|_| alias::unlink(&directory, &paths, &manifest.facts))
     }

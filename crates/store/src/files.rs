@@ -13,6 +13,8 @@
 //!     .draft-<uuid>*           0600   a draft, locked by its writer
 //!     <uuid>*                  0600   artifacts with a long handle, with the same suffixes
 //!     <tool>_<time>_<hash>.txt        a link to the text, for other programs
+//!   .store                     0600   the size of the store ([`crate::books`])
+//!   .recent                    0600   the newest artifacts ([`crate::recent`])
 //!   names/                     0700   names that follow from contents ([`crate::names`])
 //! ```
 //!
@@ -24,6 +26,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -41,9 +44,9 @@ use crate::open::{entries, open_existing, read_small, to_json, write_whole};
 use crate::place::{ArtifactDirectory, Base, stem};
 use crate::room::{Room, Space};
 use crate::sealed::SealedSource;
-use crate::survey::Survey;
+use crate::survey::{Survey, Unreadable};
 use crate::tombstone::Tombstone;
-use crate::{Absent, ArtifactStore, Draft, Gone, Listed, StoreError, StoreKey, Stored};
+use crate::{Absent, ArtifactStore, Candidate, Draft, Gone, Listed, StoreError, StoreKey, Stored};
 
 /// How long the artifacts of a store live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -378,6 +381,17 @@ impl ArtifactStore for FileStore {
 
     fn survey(&self) -> Result<Survey, StoreError> {
         self.look_over()
+    }
+
+    fn newest(
+        &self,
+        visit: &mut dyn FnMut(Listed) -> ControlFlow<()>,
+    ) -> Result<Vec<Unreadable>, StoreError> {
+        self.visit_newest(visit)
+    }
+
+    fn candidates(&self) -> Result<Vec<Candidate>, StoreError> {
+        self.swept_candidates()
     }
 
     fn remove(&self, handle: Handle, why: Gone, at: Timestamp) -> Result<(), StoreError> {

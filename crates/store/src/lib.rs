@@ -37,8 +37,10 @@ mod leftovers;
 mod manifest;
 mod memory;
 mod names;
+mod newest;
 mod open;
 mod place;
+mod recent;
 mod retention;
 mod room;
 mod sealed;
@@ -47,6 +49,7 @@ mod tombstone;
 mod upkeep;
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -61,7 +64,7 @@ pub use key::{KEY_VARIABLE, StoreKey, StoreKeyError, keep_key_from};
 pub use memory::MemoryStore;
 pub use names::{ContentName, ContentNameError, Names};
 pub use open::open_regular;
-pub use retention::{Retention, Swept, sweep};
+pub use retention::{Candidate, Retention, Swept, sweep};
 pub use room::Space;
 pub use survey::{Survey, Unreadable};
 pub use tombstone::Gone;
@@ -95,6 +98,24 @@ pub trait ArtifactStore: Send + Sync + fmt::Debug {
             listed,
             damaged: Vec::new(),
         })
+    }
+
+    /// Calls `visit` for each artifact, newest first, until it breaks. Returns the artifacts before
+    /// this end whose manifest cannot be read. A large store does not read all its manifests for a
+    /// few artifacts.
+    fn newest(
+        &self,
+        visit: &mut dyn FnMut(Listed) -> ControlFlow<()>,
+    ) -> Result<Vec<Unreadable>, StoreError> {
+        let Survey { listed, damaged } = self.survey()?;
+        // Why it ended does not matter.
+        let _ = listed.into_iter().rev().try_for_each(visit);
+        Ok(damaged)
+    }
+
+    /// Returns what a sweep has to know about each artifact.
+    fn candidates(&self) -> Result<Vec<Candidate>, StoreError> {
+        self.survey().map(retention::candidates)
     }
 
     /// Removes an artifact, even a damaged one, and records why and when.

@@ -41,7 +41,7 @@ pub fn sweep(
 ) -> Result<Vec<Swept>, StoreError> {
     let quota = retention.max_bytes.unwrap_or(u64::MAX);
     let goal = quota.saturating_sub(retention.headroom);
-    let mut all = candidates(store.survey()?);
+    let mut all = store.candidates()?;
     all.sort_by_key(|one| (one.bytes <= quota, one.used));
     let is_spared = |one: &Candidate| Some(one.handle) == spared;
     // If the spared artifact is larger than the whole quota, removing all other artifacts would not
@@ -82,32 +82,41 @@ pub fn sweep(
     }
 }
 
-/// Removes an artifact, unless a user has pinned it since the artifacts were listed. Returns
-/// whether it was removed.
+/// Removes an artifact, unless it is pinned, a newer version wrote it or it cannot be read at the
+/// moment. Returns whether it was removed.
 fn let_go(
     store: &dyn ArtifactStore,
     handle: Handle,
     why: Gone,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
-    if store.manifest(handle).is_ok_and(|manifest| manifest.pinned) {
-        return Ok(false);
+    match store.manifest(handle) {
+        Ok(manifest) if manifest.pinned => return Ok(false),
+        Ok(_) | Err(StoreError::Absent { .. } | StoreError::Damaged { .. }) => {}
+        // It may be pinned.
+        Err(_) => return Ok(false),
     }
     store.remove(handle, why, now).map(|()| true)
 }
 
 /// The properties of an artifact that a sweep uses.
-struct Candidate {
-    handle: Handle,
-    bytes: u64,
-    used: Timestamp,
-    may_go: bool,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its handle.
+    pub handle: Handle,
+    /// Total bytes of its parts, as they take space in the store.
+    pub bytes: u64,
+    /// When it was last opened or, if it was never opened, stored.
+    pub used: Timestamp,
+    /// Whether it may be removed, as far as is known without its manifest. The manifest is read
+    /// before anything is removed.
+    pub may_go: bool,
 }
 
 /// Returns all artifacts of a survey. A damaged artifact may be removed like any other. An artifact
 /// that a newer version wrote, or that cannot be read at the moment, is only counted, because it
 /// may be pinned.
-fn candidates(survey: Survey) -> Vec<Candidate> {
+pub(crate) fn candidates(survey: Survey) -> Vec<Candidate> {
     let listed = survey.listed.into_iter().map(|one| Candidate {
         handle: one.manifest.handle,
         bytes: one.bytes,

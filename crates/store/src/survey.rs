@@ -33,33 +33,34 @@ pub struct Unreadable {
     pub bytes: u64,
 }
 
+/// When an artifact was made, when its text was written, and its handle.
+pub(crate) type Order = (Timestamp, Option<SystemTime>, Handle);
+
 impl FileStore {
     /// Returns the total bytes of all artifacts, including artifacts whose manifest cannot be read.
     pub(crate) fn usage(&self) -> Result<u64, StoreError> {
-        let mut bytes = 0;
-        for (place, directory) in self.places()? {
-            for handle in manifests(place, &directory)? {
-                bytes += Paths::new(&directory, handle).bytes();
-            }
-        }
-        Ok(bytes)
+        let all = self.swept_candidates()?;
+        Ok(all.iter().map(|one| one.bytes).sum())
     }
 
     pub(crate) fn look_over(&self) -> Result<Survey, StoreError> {
         let mut survey = Survey::default();
         for (place, directory) in self.places()? {
             for handle in manifests(place, &directory)? {
-                survey.add(self, &directory, handle);
+                survey.add(self, handle, &Paths::new(&directory, handle));
             }
         }
-        // A manifest records its time in whole seconds. Within a second, the artifacts are ordered
-        // by the modification times of their files.
-        survey.listed.sort_by_cached_key(|one| {
-            let handle = one.manifest.handle;
-            (one.manifest.facts.created, self.written(handle), handle)
-        });
+        survey.listed.sort_by_cached_key(|one| self.order(one));
         survey.damaged.sort_by_key(|one| (one.used, one.handle));
         Ok(survey)
+    }
+
+    /// Returns the key by which artifacts are ordered, oldest first. A manifest records its time in
+    /// whole seconds. Within a second, the artifacts are ordered by the modification times of their
+    /// files.
+    pub(crate) fn order(&self, one: &Listed) -> Order {
+        let handle = one.manifest.handle;
+        (one.manifest.facts.created, self.written(handle), handle)
     }
 
     /// Returns when the readable text of an artifact was written.
@@ -71,7 +72,10 @@ impl FileStore {
 }
 
 /// Returns the handles of the artifacts in a directory: every name that has a manifest.
-fn manifests(place: ArtifactDirectory, directory: &Path) -> Result<Vec<Handle>, StoreError> {
+pub(crate) fn manifests(
+    place: ArtifactDirectory,
+    directory: &Path,
+) -> Result<Vec<Handle>, StoreError> {
     let id = |entry: fs::DirEntry| -> Option<Handle> {
         let name = entry.file_name();
         place.handle(name.to_str()?.strip_suffix(".json")?)
@@ -83,14 +87,13 @@ fn manifests(place: ArtifactDirectory, directory: &Path) -> Result<Vec<Handle>, 
 }
 
 impl Survey {
-    fn add(&mut self, store: &FileStore, directory: &Path, handle: Handle) {
-        let paths = Paths::new(directory, handle);
+    pub(crate) fn add(&mut self, store: &FileStore, handle: Handle, paths: &Paths) {
         let used = || {
             let found = fs::symlink_metadata(&paths.manifest);
             found.and_then(|found| found.modified()).map(Timestamp::new)
         };
         let bytes = paths.bytes();
-        match store.load(handle, &paths) {
+        match store.load(handle, paths) {
             Ok(manifest) => self.listed.push(Listed {
                 used: used().unwrap_or(manifest.facts.created),
                 bytes,
@@ -105,13 +108,5 @@ impl Survey {
                 bytes,
             }),
         }
-    }
-}
-
-impl Paths {
-    /// Returns the total bytes of the raw part, the view, the index and what is derived from them.
-    pub(crate) fn bytes(&self) -> u64 {
-        let size = |path: &Path| fs::symlink_metadata(path).map_or(0, |found| found.len());
-        size(&self.view) + size(&self.raw) + size(&self.lines) + size(&self.derived)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use spillgate_artifact::{Handle, Timestamp};
 
@@ -33,6 +33,10 @@ pub struct Notes {
     /// Maximum number of tombstones; the newest are kept. `None` means no limit.
     pub most: Option<usize>,
 }
+
+/// How many times as long as one check of age and leftovers the pause before the next one is at
+/// least. In a store with a million artifacts a check takes many seconds.
+const PAUSE: u64 = 100;
 
 impl FileStore {
     /// Evicts artifacts if the store exceeds its quota. If `upkeep.every` has passed since the last
@@ -70,6 +74,7 @@ impl FileStore {
         if !is_due {
             return evicted;
         }
+        let begun = Instant::now();
         let retention = Retention {
             max_age: upkeep.max_age,
             most,
@@ -79,6 +84,8 @@ impl FileStore {
         let notes = self.remove_old_notes(upkeep.notes, now).map(drop);
         let leftovers = self.remove_leftovers(upkeep.idle).map(drop);
         let names = self.remove_dead_names().map(drop);
+        let pause = begun.elapsed().as_secs() * PAUSE;
+        room.books().change(|entry| entry.pause = pause)?;
         let removed = counted.and(evicted).and(swept).and(notes);
         removed.and(leftovers).and(names)
     }

@@ -209,7 +209,7 @@ impl Offloader {
         newest_first: &[Handle],
         asked: &SearchQuery<'_>,
     ) -> Result<Presentation, RetrieveError> {
-        let page = self.search_several(newest_first, asked)?;
+        let page = self.search_several(newest_first, 0, asked)?;
         Ok(self.framed(&page.render(), "", None, asked.budget))
     }
 

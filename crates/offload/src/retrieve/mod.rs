@@ -162,13 +162,15 @@ impl Offloader {
 
     /// Returns the passages of several stored artifacts that answer a question best. Searches the
     /// first ones of `newest_first`, at most [`MOST_OUTPUTS`] of them and [`MOST_BYTES`] of text.
-    /// Skips the artifacts that are gone or damaged. Recorded in the ledger.
+    /// Skips the artifacts that are gone or damaged. `older` is the number of further artifacts that
+    /// are not searched. Recorded in the ledger.
     pub fn search_several(
         &self,
         newest_first: &[Handle],
+        older: usize,
         asked: &SearchQuery<'_>,
     ) -> Result<SeveralPage, RetrieveError> {
-        let (mut artifacts, mut bytes, mut left_out) = (Vec::new(), 0, 0);
+        let (mut artifacts, mut bytes, mut left_out) = (Vec::new(), 0, older);
         for &handle in newest_first {
             let Ok(manifest) = self.store().manifest(handle) else {
                 continue;

@@ -1,11 +1,12 @@
 //! `spillgate ls`: lists stored outputs.
 
 use std::fmt::Write;
+use std::ops::ControlFlow;
 
 use serde_json::json;
 use spillgate_artifact::{Clock, Ending, Facts, Manifest, SystemClock, Timestamp};
 use spillgate_outline::grouped;
-use spillgate_store::{ArtifactStore, Listed, Survey};
+use spillgate_store::{ArtifactStore, Listed, Survey, Unreadable};
 use spillgate_untrusted::line;
 
 use crate::failure::Failure;
@@ -22,15 +23,8 @@ const LEAST_CALL: usize = 12;
 
 pub(crate) fn ls(app: &App, ls: &Ls, out: &Output) -> Result<u8, Failure> {
     let now = SystemClock.now();
-    let Survey {
-        mut listed,
-        mut damaged,
-    } = app.store.survey()?;
-    let all = listed.len();
-    listed.retain(|one| is_wanted(&one.manifest.facts, ls, now));
-    listed.reverse();
+    let (listed, mut damaged) = wanted(app, ls, now)?;
     damaged.reverse();
-    listed.truncate(ls.limit.unwrap_or(usize::MAX));
     if out.json {
         for one in &listed {
             let mut object = serde_json::to_value(&one.manifest).unwrap_or_default();
@@ -57,17 +51,56 @@ pub(crate) fn ls(app: &App, ls: &Ls, out: &Output) -> Result<u8, Failure> {
     }
     out.raw(app.offloader.redacted(&text).as_bytes())?;
     let base = app.store.base();
+    let is_limited = out.terminal && (ls.limit.is_some() || ls.is_filtered());
+    let all = if is_limited || (out.terminal && listed.is_empty()) {
+        app.store.count()?
+    } else {
+        listed.len()
+    };
     if !base.exists() {
         out.note(&format!("there is no store in {} yet", base.display()));
-    } else if out.terminal && listed.len() < all {
+    } else if is_limited && listed.len() < all {
         out.note(&format!("{} of {all} outputs", listed.len()));
-    } else if out.terminal && all + damaged.len() == 0 {
+    } else if out.terminal && all == 0 {
         out.note(&format!(
             "nothing is stored in {}; `spillgate run -- COMMAND` stores a large output",
             base.display()
         ));
     }
     Ok(0)
+}
+
+/// Returns the outputs that are asked for, newest first, and the damaged ones that were met.
+fn wanted(app: &App, ls: &Ls, now: Timestamp) -> Result<(Vec<Listed>, Vec<Unreadable>), Failure> {
+    if ls.limit.is_none() && ls.since.is_none() {
+        let Survey {
+            mut listed,
+            damaged,
+        } = app.store.survey()?;
+        listed.retain(|one| is_wanted(&one.manifest.facts, ls, now));
+        listed.reverse();
+        return Ok((listed, damaged));
+    }
+    let most = ls.limit.unwrap_or(usize::MAX);
+    let mut listed = Vec::new();
+    let damaged = app.store.newest(&mut |one| {
+        let facts = &one.manifest.facts;
+        // All that follow are older.
+        let is_older = ls
+            .since
+            .is_some_and(|since| facts.created.age_at(now) > since);
+        if is_older || listed.len() >= most {
+            return ControlFlow::Break(());
+        }
+        if is_wanted(facts, ls, now) {
+            listed.push(one);
+        }
+        match listed.len() < most {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    })?;
+    Ok((listed, damaged))
 }
 
 fn is_wanted(facts: &Facts, ls: &Ls, now: Timestamp) -> bool {

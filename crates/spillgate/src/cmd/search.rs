@@ -1,5 +1,7 @@
 //! `spillgate search`: prints the passages of a stored output, or of all, that answer a question.
 
+use std::ops::ControlFlow;
+
 use regex::{Captures, Regex};
 use serde_json::json;
 use spillgate_artifact::{Handle, TokenBudget};
@@ -16,6 +18,9 @@ use crate::wiring::App;
 /// of 100 factual questions (docs/spec/behaviour.md, "Search without a model").
 const PASSAGES: u64 = 1000;
 
+/// How many of the newest outputs are looked at. Fewer are searched; binary ones are skipped.
+const LOOKED_AT: usize = 200;
+
 pub(crate) fn search(app: &App, search: &Search, out: &Output) -> Result<u8, Failure> {
     let words = match &search.target {
         Some(_) => search.words.join(" "),
@@ -28,10 +33,19 @@ pub(crate) fn search(app: &App, search: &Search, out: &Output) -> Result<u8, Fai
         let page = target.offloader.search(target.handle, &asked)?;
         (json!(page), page.render())
     } else {
-        let listed = app.store.list()?;
-        let newest_first = listed.iter().rev().map(|one| one.manifest.handle);
-        let newest_first: Vec<Handle> = newest_first.collect();
-        let page = app.offloader.search_several(&newest_first, &asked)?;
+        let mut newest_first: Vec<Handle> = Vec::new();
+        let damaged = app.store.newest(&mut |one| {
+            newest_first.push(one.manifest.handle);
+            match newest_first.len() < LOOKED_AT {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        })?;
+        let older = match newest_first.len() < LOOKED_AT {
+            true => 0,
+            false => app.store.count()?.saturating_sub(LOOKED_AT + damaged.len()),
+        };
+        let page = (app.offloader).search_several(&newest_first, older, &asked)?;
         (json!(page), page.render())
     };
     match (out.json, out.painter) {

@@ -165,8 +165,8 @@ impl Sums {
 
 pub(crate) fn stats(app: &App, out: &Output) -> Result<u8, Failure> {
     let entries = app.ledger.entries()?;
-    let listed = app.store.list()?;
-    let stored_bytes: u64 = listed.iter().map(|one| one.bytes).sum();
+    let stored = app.store.candidates()?;
+    let stored_bytes: u64 = stored.iter().map(|one| one.bytes).sum();
     let mut total = Sums::default();
     let (mut by_tool, mut by_server) = (ByName::new(), ByName::new());
     let lists = tool_lists(&entries);
@@ -188,7 +188,7 @@ pub(crate) fn stats(app: &App, out: &Output) -> Result<u8, Failure> {
     if out.json {
         out.object(&json!({
             "store": app.store.base(),
-            "artifacts": listed.len(),
+            "artifacts": stored.len(),
             "stored_bytes": stored_bytes,
             "passed_through": inline,
             "total": total,
@@ -202,7 +202,7 @@ pub(crate) fn stats(app: &App, out: &Output) -> Result<u8, Failure> {
     write!(
         text,
         "{} outputs are stored, {} in {}\n{} results passed through the gateway unchanged\n",
-        grouped(listed.len() as u64),
+        grouped(stored.len() as u64),
         bytesize::ByteSize(stored_bytes),
         app.store.base().display(),
         grouped(inline),
