@@ -131,10 +131,11 @@ pub fn outline(
     let mut entries = of_kind(view, facts, kind)?;
     let shown = view.lines();
     if view.bytes() == 0 {
-        entries.insert(
-            0,
-            note("(nothing in it can be shown; the stored bytes have it)".to_owned()),
-        );
+        let why = match lines {
+            0 => "(it is empty)",
+            _ => "(nothing in it can be shown; the stored bytes have it)",
+        };
+        entries.insert(0, note(why.to_owned()));
     } else if shown.abs_diff(lines) > 1 {
         entries.insert(
             0,

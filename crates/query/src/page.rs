@@ -119,7 +119,8 @@ pub struct MissingPath {
     pub kind: String,
     /// The step that is missing, as written.
     pub key: String,
-    /// Up to eight keys of the object at `found`, the most similar to the missing step first. Keys
+    /// Up to eight keys of the object at `found`, or of an array's elements if none of them has the
+    /// missing key, the most similar to the missing step first. Keys
     /// of more than 200 characters are not among them, because a shortened key cannot be used.
     pub near: Vec<String>,
     /// Number of the object's other keys, which are not in `near`.
@@ -184,6 +185,14 @@ impl fmt::Display for MissingPath {
         let Self {
             found, kind, key, ..
         } = self;
+        if let Some(length) = self.length.filter(|_| !self.near.is_empty()) {
+            let s = if length == 1 { "" } else { "s" };
+            write!(
+                f,
+                "{found} has no {key}; it is an array of {length} element{s}, which have "
+            )?;
+            return self.keys(f);
+        }
         if let Some(meant) = self.meant() {
             write!(f, "{found} has no {key}; did you mean {meant}? It has ")?;
             return self.keys(f);

@@ -4,7 +4,9 @@
 use std::ops::Range;
 
 use crate::name::{Class, class_of};
-use crate::value::{Shape, entropy, is_identifier, is_placeholder, is_random, is_uuid, is_wordy};
+use crate::value::{
+    Shape, entropy, is_identifier, is_placeholder, is_random, is_uuid, is_version, is_wordy,
+};
 use crate::view::View;
 
 /// The longest name, in bytes on each side of the literal.
@@ -322,7 +324,7 @@ fn cell(gap: &mut Gap<'_>) -> Option<()> {
 /// Returns whether a value of a table is random: nothing else tells it from other values.
 fn is_random_cell(value: &[u8], class: Class) -> bool {
     match class {
-        _ if is_identifier(value) => false,
+        _ if is_identifier(value) || is_version(value) => false,
         Class::Password => {
             let shape = Shape::of(value);
             value.len() >= 8 && shape.digits > 0 && shape.letters() > 0 && !is_wordy(value)
@@ -701,6 +703,11 @@ mod tests {
             "bypass=abc123def",
             "passing=12 tests1",
             "compass: 12north3",
+            "ii  passwd         1:4.13+dfsg1-1+deb12u1   amd64        change passwords",
+            "ii  passwd  1:4.17.4-2  amd64",
+            "passwd   0.80-14.fc39   @anaconda",
+            "| passwd | v1.2.3-alpine | 12 MB |",
+            "tokenizers-token\t0.15.2.dev20231211+cu118\tpypi",
         ] {
             assert_eq!(found(text), None, "{text}");
         }

@@ -227,6 +227,21 @@ pub(crate) fn is_identifier(value: &[u8]) -> bool {
         })
 }
 
+/// Returns whether a value is the version of a package, such as `1:4.13+dfsg1-1+deb12u1`, `v1.2.3`
+/// or `0.80-14.fc39`.
+pub(crate) fn is_version(value: &[u8]) -> bool {
+    let digits = |text: &[u8]| text.iter().take_while(|it| it.is_ascii_digit()).count();
+    // Debian writes an epoch before the version, others a `v`.
+    let value = match digits(value) {
+        epoch @ 1.. if value.get(epoch) == Some(&b':') => &value[epoch + 1..],
+        _ => value.strip_prefix(b"v").unwrap_or(value),
+    };
+    let major = digits(value);
+    let minor = value.get(major + 1..).map_or(0, digits);
+    let sign = |it: &u8| it.is_ascii_alphanumeric() || matches!(it, b'.' | b'-' | b'+' | b'~');
+    major > 0 && value.get(major) == Some(&b'.') && minor > 0 && value.iter().all(sign)
+}
+
 /// Returns whether letters are in the order of words: `userName`, `HTTPServer`, `password`. Random
 /// letters change their case often or have few vowels.
 pub(crate) fn reads_like_words(letters: &[u8]) -> bool {
@@ -335,6 +350,19 @@ mod tests {
             ("hunter2", false),
         ] {
             assert_eq!(is_identifier(value.as_bytes()), want, "{value}");
+        }
+        for (value, want) in [
+            ("1:4.13+dfsg1-1+deb12u1", true),
+            ("v1.2.3", true),
+            ("2.38", true),
+            ("1.", false),
+            ("12", false),
+            (".5", false),
+            ("1:x2.3", false),
+            ("8.k9Xq", false),
+            ("9.4x!Qz7", false),
+        ] {
+            assert_eq!(is_version(value.as_bytes()), want, "{value}");
         }
         assert!(is_random(b"kJ8sWq2LpZ0aYxVb", 3.0));
         assert!(!is_random(b"access_token_secret", 3.0));

@@ -105,7 +105,17 @@ fn at(found: String, values: &[LazyValue<'_>], step: &Step) -> MissingPath {
         }
         _ => None,
     };
-    let keys = keys(values.iter().filter(is_object));
+    let mut keys = keys(values.iter().filter(is_object));
+    // The path goes through the elements of an array if they have the key. If none has it, their keys
+    // are named.
+    if let (Some(_), StepKind::Key(key)) = (length, &step.kind) {
+        let elements = inner(value.clone());
+        let of_elements = self::keys(elements.iter().filter(is_object));
+        keys = match of_elements.contains(key) {
+            true => Vec::new(),
+            false => of_elements,
+        };
+    }
     MissingPath {
         kind: name_of(value).to_owned(),
         length,

@@ -84,6 +84,7 @@ fn a_missing_key_names_the_one_that_was_meant() {
         missing(".\"total price\"", &["totalPrice"], "object", None, 0),
         missing(".colour", &["name", "id"], "object", None, 0),
         missing(".name", &[], "array", Some(3000), 0),
+        missing(".content", &["order", "city"], "array", Some(3000), 1),
         missing("[7]", &[], "array", Some(1), 0),
         missing(".name", &[], "string", None, 0),
     ];
@@ -93,6 +94,7 @@ fn a_missing_key_names_the_one_that_was_meant() {
     .items has no ."total price"; did you mean .totalPrice? It has "totalPrice"
     .items has no .colour; it has "name", "id"
     .items has no .name; it is an array of 3000 elements: write .items[].name
+    .items has no .content; it is an array of 3000 elements, which have "order", "city" and 1 more
     .items has no [7]; it is an array of 1 element
     .items has no .name; it is a string
     "#);

@@ -166,6 +166,38 @@ fn the_commands_of_the_readme_run() {
 }
 
 #[test]
+fn the_settings_of_the_pages_are_read() {
+    let tool = Tool::new();
+    let file = tool.home().join("example.toml");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut read = 0;
+    for page in fs::read_dir(root.join("docs")).unwrap() {
+        let page = page.unwrap().path();
+        if page.extension().is_none_or(|it| it != "md") {
+            continue;
+        }
+        let text = fs::read_to_string(&page).unwrap();
+        let examples = text.split("\n```toml\n").skip(1);
+        for example in examples.filter_map(|it| it.split("\n```").next()) {
+            // The file of Codex, not ours.
+            if example.contains("[mcp_servers.") {
+                continue;
+            }
+            fs::write(&file, example).unwrap();
+            let output = tool.run(&["config", "--config", file.to_str().unwrap()], b"");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(
+                output.status.success(),
+                "{}: {said}\n{example}",
+                page.display()
+            );
+            read += 1;
+        }
+    }
+    assert!(read >= 14, "{read} examples");
+}
+
+#[test]
 fn a_page_that_shows_something_else_is_found() {
     let printed = "[spillgate] sh ended after 12 ms as abcdefghijklmn\na\nb\n";
     let cases = [

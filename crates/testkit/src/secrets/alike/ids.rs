@@ -171,4 +171,14 @@ pub(super) const KINDS: &[Kind] = &[
             "<!-- Google Tag Manager: GTM-@{upper:7} -->\n",
         ],
     ),
+    kind(
+        "package-table",
+        &[
+            "ii  passwd         1:@{semver}+dfsg1-1+deb12u1  amd64  change passwords\nii  @{word}  @{semver}-1  amd64  @{word}\n",
+            "passwd.x86_64    0.@{1-90}-14.fc39   @anaconda\npasswd           0.@{1-90}-14.fc39   @updates\n",
+            "Package             Version\npassword-strength   @{semver}.post2\n@{word}        @{semver}\n",
+            "NAME            READY   STATUS    RESTARTS   AGE\npasswd-@{word}   1/1     Running   0          @{1-90}d\npasswd          v@{semver}   Running   0   @{1-90}d\n",
+            "drwxr-xr-x root root 4096 @{word}  passwd  1:@{semver}-2\n",
+        ],
+    ),
 ];
