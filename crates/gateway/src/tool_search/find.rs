@@ -233,15 +233,12 @@ fn without_quotes(text: &str) -> String {
             !after.starts_with(char::is_alphanumeric)
         });
         left.push_str(before);
-        rest = match end.filter(|_| begins) {
-            Some((at, found)) => {
-                left.push(' ');
-                &inner[at + found.len()..]
-            }
-            None => {
-                left.push(mark);
-                inner
-            }
+        rest = if let Some((at, found)) = end.filter(|_| begins) {
+            left.push(' ');
+            &inner[at + found.len()..]
+        } else {
+            left.push(mark);
+            inner
         };
     }
     left + rest
