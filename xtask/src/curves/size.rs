@@ -10,8 +10,7 @@ use anyhow::Result;
 use super::Curves;
 use crate::command::output;
 
-const SIZES: [u64; 9] = [
-    1_000,
+const SIZES: [u64; 8] = [
     10_000,
     100_000,
     1_000_000,
@@ -40,7 +39,7 @@ fn log(curves: &mut Curves, size: u64) -> Result<()> {
     let names = [
         "put",
         "read (the last lines)",
-        "grep (no match)",
+        "grep (one match)",
         "search",
         "outline",
         "rg",
@@ -62,7 +61,7 @@ fn log(curves: &mut Curves, size: u64) -> Result<()> {
             "read (the last lines)",
             &["read", "last", "--tail", "--lines", "40"],
         ),
-        ("grep (no match)", &["grep", "last", "no such words"]),
+        ("grep (one match)", &["grep", "last", "request 0 done"]),
         ("search", &["search", "last", "request", "timeout"]),
         ("outline", &["outline", "last"]),
     ];
@@ -72,7 +71,7 @@ fn log(curves: &mut Curves, size: u64) -> Result<()> {
         timed(curves, name, size, &command)?;
     }
     let mut rg = Command::new("sh");
-    rg.args(["-c", "rg 'no such words' \"$0\" || true"])
+    rg.args(["-c", "rg 'request 0 done' \"$0\" || true"])
         .arg(&file);
     timed(curves, "rg", size, &rg)?;
     let mut sum = Command::new("sha256sum");
