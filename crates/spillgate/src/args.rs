@@ -83,12 +83,12 @@ pub(crate) struct Common {
 /// When a result is offloaded, and how an offloaded result is shown.
 #[derive(Debug, Clone, Default, clap::Args, Serialize)]
 pub(crate) struct LimitArgs {
-    /// Offload outputs of more than this many tokens; 0 means no limit [env:
+    /// Store outputs of more than this many tokens; 0 means no limit [env:
     /// `SPILLGATE_MAX_TOKENS`] [default: the profile's own limit, 2500 for previews]
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
-    /// Offload outputs of more than this many bytes; 0 means no limit [env: `SPILLGATE_MAX_BYTES`]
+    /// Store outputs of more than this many bytes; 0 means no limit [env: `SPILLGATE_MAX_BYTES`]
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "N")]
     pub(crate) max_bytes: Option<u64>,
@@ -133,9 +133,9 @@ impl LimitArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a command and offload its output if it is too large
+    /// Run a command and store its output if it is too large
     Run(Run),
-    /// Offload files or standard input if they are too large
+    /// Store files or standard input if they are too large
     Put(Put),
     /// Read lines or bytes of a stored output or a file
     Read(Read),

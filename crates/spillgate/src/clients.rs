@@ -261,7 +261,9 @@ fn lines(plan: &Plan, dry_run: bool) -> String {
     for one in &plan.outcomes {
         text.push_str(&line(one));
     }
-    if plan.changes() && plan.exact {
+    if plan.removes {
+        text.push_str("  the file is removed: it was not there before\n");
+    } else if plan.changes() && plan.exact {
         text.push_str("  the file is restored byte for byte\n");
     } else if let (true, Some(backup)) = (plan.changes() && !dry_run, &plan.backup) {
         text.push_str(&format!("  backup: {}\n", backup.display()));

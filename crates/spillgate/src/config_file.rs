@@ -32,7 +32,12 @@ impl Places {
             Failure::new("config", Fault::Caller, message).hint("check that it can be read")
         })?;
         let root = toml::parse(&text).map_err(|error| {
-            let what = format!("{}:{}: {}", path.display(), error.at.line, error.what);
+            // The parser takes whatever is no value for a text.
+            let what = error.what.replace(
+                "string values must be quoted, expected literal string",
+                "the value is missing, or it is a text without quotes",
+            );
+            let what = format!("{}:{}: {what}", path.display(), error.at.line);
             Failure::new("config", Fault::Caller, what)
                 .hint("the file is TOML, see https://toml.io")
         })?;

@@ -16,7 +16,7 @@ use spillgate_gateway::GatewayError;
 use spillgate_lookup::LookupError;
 use spillgate_offload::{RetrieveError, Unstored};
 use spillgate_query::QueryError;
-use spillgate_store::StoreError;
+use spillgate_store::{Absent, StoreError};
 use spillgate_transport::ConnectionError;
 
 use crate::args::Args;
@@ -187,8 +187,9 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
 
 /// Returns the hint for the command that was typed.
 fn how_it_is_used(error: &clap::Error) -> String {
-    let Some(command) = typed_command() else {
-        return "`spillgate help` lists the commands".to_owned();
+    let typed = (error.kind() != ErrorKind::InvalidSubcommand).then(typed_command);
+    let Some(command) = typed.flatten() else {
+        return other_command(error);
     };
     let help = format!("`spillgate help {command}` shows how it is used");
     if command == "auth" {
@@ -212,9 +213,54 @@ fn how_it_is_used(error: &clap::Error) -> String {
              `spillgate put {file}` stores a large one"
         );
     }
+    let is_argument = |option: &str| {
+        let named = error.get(ContextKind::InvalidArg);
+        error.kind() == ErrorKind::UnknownArgument
+            && matches!(named, Some(ContextValue::String(it)) if it.starts_with(option))
+    };
+    if command == "unwrap" && is_argument("--hooks") {
+        return "`spillgate unwrap CLIENT` removes the hooks, too".to_owned();
+    }
+    let is_tail = std::env::args_os().any(|word| word == "--tail");
+    let is_word = is_argument("") && !is_argument("-");
+    match command.as_str() {
+        "read" if (is_word && is_tail) || is_argument("-") && is_number(error) => {
+            return format!("the last 5 lines: spillgate read last --tail --lines 5\n{help}");
+        }
+        "ls" if is_word => return format!("`spillgate show HANDLE` describes one output; {help}"),
+        "config" if is_word => {
+            return format!("one setting: spillgate config | grep NAME\n{help}");
+        }
+        _ => {}
+    }
     match examples::first(&command) {
         Some(example) => format!("for example: {example}\n{help}"),
         None => help,
+    }
+}
+
+/// Returns whether the argument that is not known is a negative number.
+fn is_number(error: &clap::Error) -> bool {
+    let named = error.get(ContextKind::InvalidArg);
+    matches!(named, Some(ContextValue::String(it)) if it.parse::<i64>().is_ok())
+}
+
+/// Returns the hint for a word that is no command: the command that looks most like it.
+fn other_command(error: &clap::Error) -> String {
+    /// Letters that may differ: those of a slip of the fingers.
+    const SLIPS: usize = 2;
+    let list = "`spillgate help` lists the commands";
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return list.to_owned();
+    };
+    let program = Args::command();
+    let names = program.get_subcommands().filter(|it| !it.is_hide_set());
+    let near = names
+        .map(|it| (strsim::damerau_levenshtein(it.get_name(), word), it))
+        .filter(|(distance, _)| *distance <= SLIPS && *distance < word.chars().count());
+    match near.min_by_key(|(distance, _)| *distance) {
+        Some((_, command)) => format!("did you mean `spillgate {}`? {list}", command.get_name()),
+        None => list.to_owned(),
     }
 }
 
@@ -231,6 +277,13 @@ pub(crate) fn typed_command() -> Option<String> {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let (fault, hint) = match &error {
+            StoreError::Absent {
+                why: Absent::Gone { .. },
+                ..
+            } => (
+                Fault::Caller,
+                "store it again with `spillgate run` or `spillgate put`; `spillgate ls` lists what is stored",
+            ),
             StoreError::Absent { .. } => (
                 Fault::Caller,
                 "`spillgate ls` lists what is stored; --store DIR looks elsewhere",
@@ -262,6 +315,10 @@ impl From<StoreError> for Failure {
             StoreError::Keyless { .. } => (
                 Fault::Caller,
                 "set SPILLGATE_STORE_KEY, or leave out `encrypt` in [secrets]",
+            ),
+            StoreError::Exposed { why, .. } if why.starts_with("it belongs") => (
+                Fault::Caller,
+                "name a directory of your own with --store DIR, or accept this one with --shared-store",
             ),
             StoreError::Exposed { .. } => (
                 Fault::Caller,

@@ -165,6 +165,7 @@ impl Settings {
                 format!("{GATEWAY_PAGE} in the gateway, {COMMAND_LINE_PAGE} here").into()
             }
             "by_reference" => json!([]),
+            "by_reference_secrets" => false.into(),
             "by_reference_bytes" => DEFAULT_REFERENCE_BYTES.into(),
             limit => {
                 let limits = self.rule().resolve();
@@ -282,9 +283,11 @@ fn wrong(problem: &Problem, places: &Places) -> Failure {
 pub(crate) fn said(problem: &ProblemKind) -> String {
     match problem {
         ProblemKind::Type { actual, expected } => {
+            let expected = wanted(expected);
             format!("invalid type: found {}, expected {expected}", found(actual))
         }
         ProblemKind::Value { actual, expected } => {
+            let expected = wanted(expected);
             format!("invalid value {}, expected {expected}", found(actual))
         }
         ProblemKind::Name { actual, known } => {
@@ -294,6 +297,18 @@ pub(crate) fn said(problem: &ProblemKind) -> String {
         ProblemKind::Missing(key) => format!("missing field `{key}`"),
         ProblemKind::Twice { name, .. } => format!("duplicate field `{name}`"),
         ProblemKind::Other(what) => what.clone(),
+    }
+}
+
+/// Returns what is expected, in words for people who do not know Rust.
+fn wanted(expected: &str) -> &str {
+    match expected {
+        "u64" | "u32" | "u16" | "u8" | "usize" => "a whole number",
+        "i64" | "f64" => "a number",
+        "a sequence" => "a list",
+        "a boolean" => "true or false",
+        "a map" => "a table",
+        other => other,
     }
 }
 

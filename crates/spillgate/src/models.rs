@@ -29,6 +29,17 @@ pub(crate) fn model(
     model.map(Some).map_err(|error| wrong(settings, &error))
 }
 
+/// Returns the scheme, host and port of the providers of `targets`.
+pub(crate) fn addresses(settings: &Settings, targets: &[Target]) -> Vec<String> {
+    let catalogue = catalogue(settings);
+    let mut all: Vec<String> = targets
+        .iter()
+        .filter_map(|it| catalogue.address(it))
+        .collect();
+    all.dedup();
+    all
+}
+
 /// Checks the configured providers and models. API keys are checked only when a model is called.
 pub(crate) fn check(settings: &Settings) -> Result<(), Failure> {
     let checked = catalogue(settings).check();

@@ -166,6 +166,16 @@ impl Output {
         }
     }
 
+    /// Prints a text that is no exact content, such as a preview: like [`text`](Self::text), and it
+    /// ends with a newline everywhere.
+    pub(crate) fn ended(&self, text: &str) -> io::Result<()> {
+        self.text(text)?;
+        match !self.terminal && !text.is_empty() && !text.ends_with('\n') {
+            true => self.raw(b"\n"),
+            false => Ok(()),
+        }
+    }
+
     /// Prints bytes unchanged.
     pub(crate) fn raw(&self, bytes: &[u8]) -> io::Result<()> {
         self.with(|out| out.write_all(bytes))

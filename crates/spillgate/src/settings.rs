@@ -14,7 +14,7 @@ use spillgate_llm::{ModelConfig, ProviderConfig};
 use spillgate_offload::{
     ByReference, Policy, ResultMode, Rule, StoredSecrets, TemplateError, Templates, with_limits,
 };
-use spillgate_redact::{Redactor, Rules, UserRule};
+use spillgate_redact::{Redactor, RuleError, Rules, UserRule};
 use spillgate_store::{ArtifactStore, Notes, Space, SyncWhen, Upkeep};
 use spillgate_text::Tokenizer;
 use spillgate_transport::FrameReader;
@@ -237,7 +237,11 @@ impl Settings {
     pub(crate) fn redactor(&self) -> Result<Arc<Redactor>, Failure> {
         let rules = Rules::with(&self.secrets.rules, &self.secrets.off).map_err(|error| {
             let hint = "`spillgate redact --list-rules` lists the built-in rules; docs/redaction.md shows a rule of your own";
-            self.places.wrong(&["secrets"], &error.to_string(), hint)
+            let key: &[&str] = match &error {
+                RuleError::Unknown { .. } => &["secrets", "off"],
+                _ => &["secrets"],
+            };
+            self.places.wrong(key, &error.to_string(), hint)
         })?;
         Ok(Arc::new(Redactor::new(rules)))
     }

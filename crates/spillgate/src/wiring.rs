@@ -146,6 +146,11 @@ impl App {
         models::model(&self.settings, targets)
     }
 
+    /// Returns the addresses of the providers of these targets.
+    pub(crate) fn addresses(&self, targets: &[Target]) -> Vec<String> {
+        models::addresses(&self.settings, targets)
+    }
+
     /// Returns the files that the configuration is read from.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let ours = config_file(&self.common).ok().flatten();

@@ -231,6 +231,15 @@ impl Catalogue {
         }
     }
 
+    /// Returns the scheme, host and port of the provider of `target`, such as
+    /// `http://127.0.0.1:11434`; `None` if the provider is not known. The path and the query are left
+    /// out, because they can be confidential.
+    #[must_use]
+    pub fn address(&self, target: &Target) -> Option<String> {
+        let url = self.provider(&target.provider)?.base_url?;
+        Some(Url::parse(&url).ok()?.origin().ascii_serialization())
+    }
+
     /// Returns whether a provider is the user's own server: it is on this machine, or its URL does
     /// not use encryption. No commercial provider works without encryption.
     fn is_own(&self, provider: &str) -> bool {

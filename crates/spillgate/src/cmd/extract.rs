@@ -7,14 +7,14 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use spillgate_artifact::Handle;
-use spillgate_extract::{Asked, Extraction, ExtractionSettings, Extractor, Mode};
+use spillgate_extract::{Asked, Extraction, ExtractionSettings, Extractor, Mode, Status};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::trace;
 use crate::args::Extract;
-use crate::failure::{Failure, Fault};
+use crate::failure::{Failure, Fault, plain};
 use crate::logs::log_to_stderr;
-use crate::output::Output;
+use crate::output::{Output, Paint};
 use crate::progress::ExtractProgress;
 use crate::wiring::App;
 
@@ -55,6 +55,14 @@ pub(crate) fn extract(app: &App, extract: &Extract, out: &Output) -> Result<u8, 
         _ => None,
     };
     let extraction = until_signalled(&extractor, &asked)?;
+    if extraction.status == Status::Failed && !out.json {
+        let addresses = app.addresses(models);
+        out.advice(
+            Paint::Bad,
+            "warning:",
+            &not_answered(&extraction, &addresses),
+        );
+    }
     match out.json {
         true => out.object(&object(&extraction, shows_trace))?,
         false => out.text(&format!("{}\n", extraction.text()))?,
@@ -67,6 +75,21 @@ pub(crate) fn extract(app: &App, extract: &Extract, out: &Output) -> Result<u8, 
         written.map_err(|error| untraceable(path, &error.into()))?;
     }
     Ok(0)
+}
+
+/// Returns what is said before the text that stands in place of an answer. The exit code stays 0:
+/// the text is what a model gets in this case.
+fn not_answered(extraction: &Extraction, addresses: &[String]) -> String {
+    let mut lines = extraction.body.lines();
+    let reason = lines.find_map(|line| line.strip_prefix("Reason: "));
+    let reason = reason.map_or(String::new(), |why| format!(": {}", plain(why)));
+    format!(
+        "no model answered at {}{reason}. What follows is the beginning and the end of the output, not an \
+         answer. docs/models.md says how a model's address (`base_url`) and key are set; \
+         `spillgate search {} WORDS` needs no model",
+        addresses.join(", "),
+        extraction.handle
+    )
 }
 
 const NO_MODEL: &str = "note: no model is configured, so none reads the output; name one with \

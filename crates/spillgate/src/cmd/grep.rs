@@ -70,7 +70,10 @@ pub(crate) fn grep(app: &App, grep: &Grep, out: &Output) -> Result<u8, Failure> 
         Some(start) => out.note(&format!(
             "{shown} of {total} matching lines; next: the same with --start {start}"
         )),
-        None if out.terminal => out.note(&format!("{total} matching lines")),
+        None if out.terminal => {
+            let s = if total == 1 { "" } else { "s" };
+            out.note(&format!("{total} matching line{s}"));
+        }
         None => {}
     }
     Ok(code)

@@ -117,8 +117,8 @@ fn object(
 pub(super) fn print(outcome: &Outcome, out: &Output) -> Result<(), Failure> {
     match outcome {
         Outcome::Inline(fits) => out.with(|to| fits.write_raw(to))?,
-        Outcome::Offloaded(offloaded) => out.text(offloaded.shown.text())?,
-        Outcome::NotStored(lost) => out.text(lost.shown.text())?,
+        Outcome::Offloaded(offloaded) => out.ended(offloaded.shown.text())?,
+        Outcome::NotStored(lost) => out.ended(lost.shown.text())?,
     }
     Ok(())
 }

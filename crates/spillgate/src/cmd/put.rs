@@ -47,6 +47,10 @@ fn one(app: &App, put: &Put, file: &Path, out: &Output) -> Result<u8, Failure> {
     let is_shown = !put.if_large || !matches!(outcome, Outcome::Inline(_));
     if !out.json && is_shown {
         outcome::print(&outcome, out)?;
+        if out.terminal && matches!(outcome, Outcome::Inline(_)) {
+            let line = "[the output fits and was not stored]";
+            out.note(&out.note_painter().paint(Paint::Faint, line));
+        }
     }
     let mut object = match (out.json, is_shown) {
         (true, true) => outcome::to_json(app, &outcome)?,

@@ -82,9 +82,14 @@ fn object(page: &QueryPage, shape: &[String]) -> serde_json::Value {
 
 fn print(page: &QueryPage, is_raw: bool, shape: &[String], out: &Output) -> io::Result<()> {
     // Strings for another program are printed unchanged, as `jq -r` prints them.
-    match is_raw && !out.terminal {
-        true => out.text(&page.text)?,
-        false => out.text(&page.render(is_raw))?,
+    let text = match is_raw && !out.terminal {
+        true => page.text.clone(),
+        false => page.render(is_raw),
+    };
+    // The rest of a result that is cut follows on the next page.
+    match page.next.is_some_and(|next| next.byte > 0) {
+        true => out.text(&text)?,
+        false => out.ended(&text)?,
     }
     for note in &page.notes {
         out.note(&format!("note: {note}"));
@@ -110,7 +115,10 @@ fn print(page: &QueryPage, is_raw: bool, shape: &[String], out: &Output) -> io::
                 "{shown} of {of} results; next: the same with --start {start}{byte}"
             ));
         }
-        None if out.terminal => out.note(&format!("{of} results")),
+        None if out.terminal => {
+            let s = if page.total == Some(1) { "" } else { "s" };
+            out.note(&format!("{of} result{s}"));
+        }
         None => {}
     }
     Ok(())

@@ -48,6 +48,8 @@ pub(crate) fn read(app: &App, read: &Read, out: &Output) -> Result<u8, Failure> 
     }
     match read.number {
         true => out.text(&numbered(&offloader, handle, &page)?)?,
+        // A text inside a document seldom ends with a newline.
+        false if read.path.is_some() && page.next.is_none() => out.ended(&page.render())?,
         false => out.text(&page.render())?,
     }
     if let Some(next) = page.next {

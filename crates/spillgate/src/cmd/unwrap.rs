@@ -24,7 +24,9 @@ pub(crate) fn unwrap(unwrap: &Unwrap, out: &Output) -> Result<u8, Failure> {
     for file in &files {
         plans.extend(plan(client, file, &places, all, &which.servers, &records)?);
     }
-    if plans.is_empty() {
+    // Without a file there is nothing of ours, unless the user names what must be there.
+    let is_named = which.file.is_some() || !which.servers.is_empty();
+    if plans.is_empty() && is_named {
         return Err(nothing_found(client, &files));
     }
     check_names(&which.servers, &plans)?;

@@ -40,7 +40,13 @@ pub(crate) fn wrap(common: &Common, wrap: &Wrap, out: &Output) -> Result<u8, Fai
         )?);
     }
     if plans.is_empty() {
-        return Err(nothing_found(client, &files));
+        let failure = nothing_found(client, &files);
+        let hooks = match has_hooks(client) {
+            true => "; --hooks covers the client's own tools, such as its shell",
+            false => "",
+        };
+        let hint = format!("{}{hooks}", failure.hint);
+        return Err(failure.hint(hint));
     }
     check_names(&which.servers, &plans)?;
     // Permissions are added only to the client's own configuration, and therefore not with

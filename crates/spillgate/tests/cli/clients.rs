@@ -228,7 +228,7 @@ fn a_project_is_wrapped_when_asked_for() {
     assert_snapshot!(said(&tool, &["wrap", "claude-code"]), @"
     --- 1
     error: Claude Code has no configuration file; looked for /HOME/.claude.json
-    hint: /HOME/.mcp.json is there, but everyone who works on the project shares it: --scope project includes it
+    hint: /HOME/.mcp.json is there, but everyone who works on the project shares it: --scope project includes it; --hooks covers the client's own tools, such as its shell
     ");
     assert_eq!(fs::read_to_string(&file).unwrap(), before);
     assert_snapshot!(said(&tool, &["wrap", "claude-code", "--scope", "project", "--server", "b"]), @r#"

@@ -83,6 +83,8 @@ fn files_and_commands_that_do_not_exist() {
         "run 'ls | head'",
         "run -- no-such-command",
         "run -- ./notes.md",
+        "run -- .",
+        "run -- -h",
         "run",
         "export last -o notes.md",
         "export last -o no/such/file",
@@ -102,11 +104,21 @@ fn files_and_commands_that_do_not_exist() {
     $ spillgate run -- no-such-command   [127]
     error: the command `no-such-command` could not be started: No such file or
     directory
-    hint: check its name and the PATH
+    hint: check its name and the PATH; an alias or a function needs its shell:
+    spillgate run -- bash -ic no-such-command
 
     $ spillgate run -- ./notes.md   [126]
     error: the command `./notes.md` could not be started: Permission denied
     hint: check that it may be executed: chmod +x ./notes.md
+
+    $ spillgate run -- .   [126]
+    error: the command `.` could not be started: Permission denied
+    hint: it is a directory; name a program in it
+
+    $ spillgate run -- -h   [127]
+    error: the command `-h` could not be started: No such file or directory
+    hint: options of `run` stand before `--`, the command after it: spillgate run
+    --quiet -- ls
 
     $ spillgate run   [2]
     error: the following required arguments were not provided:
@@ -131,7 +143,12 @@ fn arguments_that_are_wrong() {
     let tool = with_files();
     assert_snapshot!(said(&tool, &[
         "read last --lines 3-5",
+        "read last --tail 5",
+        "read last -5",
         "read last 10 20",
+        "ls last",
+        "config max_tokens",
+        "diff last",
         "read last --start 99999",
         "grep last '('",
         "grep last",
@@ -145,12 +162,43 @@ fn arguments_that_are_wrong() {
     hint: for example: spillgate read last --start 120 --lines 40
     `spillgate help read` shows how it is used
 
+    $ spillgate read last --tail 5   [2]
+    error: unexpected argument '5' found
+
+    Usage: spillgate read [OPTIONS] <HANDLE|FILE>
+    hint: the last 5 lines: spillgate read last --tail --lines 5
+    `spillgate help read` shows how it is used
+
+    $ spillgate read last -5   [2]
+    error: unexpected argument '-5' found
+
+    Usage: spillgate read [OPTIONS] <HANDLE|FILE>
+    hint: the last 5 lines: spillgate read last --tail --lines 5
+    `spillgate help read` shows how it is used
+
     $ spillgate read last 10 20   [2]
     error: unexpected argument '10' found
 
     Usage: spillgate read [OPTIONS] <HANDLE|FILE>
     hint: for example: spillgate read last --start 120 --lines 40
     `spillgate help read` shows how it is used
+
+    $ spillgate ls last   [2]
+    error: unexpected argument 'last' found
+
+    Usage: spillgate ls [OPTIONS]
+    hint: `spillgate show HANDLE` describes one output; `spillgate help ls` shows
+    how it is used
+
+    $ spillgate config max_tokens   [2]
+    error: unexpected argument 'max_tokens' found
+
+    Usage: spillgate config [OPTIONS]
+    hint: one setting: spillgate config | grep NAME
+    `spillgate help config` shows how it is used
+
+    $ spillgate diff last   [0]
+    both are the same output; `spillgate ls` lists the others
 
     $ spillgate read last --start 99999   [1]
     error: line 99999 is past the end: there are 5000 lines
@@ -203,10 +251,17 @@ fn commands_that_are_wrong() {
     let tool = with_files();
     assert_snapshot!(said(&tool, &[
         "serach last why",
+        "rnu -- ls",
+        "nothinglike last",
         "rm",
         "rm --all",
         "rm --older-than 7",
         "wrap claude",
+        "wrap claude-code",
+        "unwrap claude-code",
+        "unwrap claude-code --hooks",
+        "unwrap claude-code --server files",
+        "hook claude-code",
         "--config missing.toml ls",
         "--config bad.toml ls",
         "--store /no/store ls",
@@ -217,6 +272,20 @@ fn commands_that_are_wrong() {
     error: unrecognized subcommand 'serach'
 
       tip: some similar subcommands exist: 'serve', 'extract', 'search'
+
+    Usage: spillgate [OPTIONS] <COMMAND>
+    hint: did you mean `spillgate search`? `spillgate help` lists the commands
+
+    $ spillgate rnu -- ls   [2]
+    error: unrecognized subcommand 'rnu'
+
+    Usage: spillgate [OPTIONS] <COMMAND>
+    hint: did you mean `spillgate run`? `spillgate help` lists the commands
+
+    $ spillgate nothinglike last   [2]
+    error: unrecognized subcommand 'nothinglike'
+
+      tip: some similar subcommands exist: 'continue', 'outline'
 
     Usage: spillgate [OPTIONS] <COMMAND>
     hint: `spillgate help` lists the commands
@@ -246,6 +315,31 @@ fn commands_that_are_wrong() {
 
       tip: a similar value exists: 'claude-code'
     hint: `spillgate help wrap` shows how it is used
+
+    $ spillgate wrap claude-code   [1]
+    error: Claude Code has no configuration file; looked for
+    /HOME/.claude.json
+    hint: add a server in the client first, choose another --scope, or name the
+    file with --file; --hooks covers the client's own tools, such as its shell
+
+    $ spillgate unwrap claude-code   [0]
+    nothing to change
+
+    $ spillgate unwrap claude-code --hooks   [2]
+    error: unexpected argument '--hooks' found
+
+    Usage: spillgate unwrap <CLIENT>
+    hint: `spillgate unwrap CLIENT` removes the hooks, too
+
+    $ spillgate unwrap claude-code --server files   [1]
+    error: Claude Code has no configuration file; looked for
+    /HOME/.claude.json, /HOME/.mcp.json
+    hint: add a server in the client first, choose another --scope, or name the
+    file with --file
+
+    $ spillgate hook claude-code   [0]
+    spillgate hook: the event: it is empty. The client runs this command, with an
+    event as JSON on standard input; `spillgate wrap CLIENT --hooks` sets it up
 
     $ spillgate --config missing.toml ls   [1]
     error: there is no configuration file missing.toml

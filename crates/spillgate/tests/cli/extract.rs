@@ -180,6 +180,25 @@ fn a_model_answers_and_is_accounted_for() {
 }
 
 #[test]
+fn a_model_that_is_not_there_is_told_before_what_stands_for_the_answer() {
+    let tool = Tool::new();
+    let handle = tool.put(log(300).as_bytes());
+    let config = tool.home().join("nobody.toml");
+    let text = "[providers.nobody]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:9/v1/hidden\"\nretries = 0\n";
+    fs::write(&config, text).unwrap();
+    let config = config.to_str().unwrap();
+    let args = [
+        "extract", &handle, "x", "--model", "nobody/m", "--config", config,
+    ];
+    let output = tool.run(&args, b"");
+    assert_eq!(output.status.code(), Some(0));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_snapshot!(said.replace(&handle, "HANDLE"), @"warning: no model answered at http://127.0.0.1:9: nobody/m: error sending request: client error (Connect): tcp connect error: Connection refused. What follows is the beginning and the end of the output, not an answer. docs/models.md says how a model's address (`base_url`) and key are set; `spillgate search HANDLE WORDS` needs no model");
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(shown.contains("fallback to truncate"), "{shown}");
+}
+
+#[test]
 fn a_missing_key_is_named() {
     let tool = Tool::new();
     let provider = Provider::saying("never");

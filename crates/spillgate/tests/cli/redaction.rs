@@ -270,7 +270,7 @@ fn rules_of_the_user_and_their_mistakes() {
 
     [secrets]
     off = ["aws"]
-    → error: FILE:1: `secrets`: there is no rule with the id "aws": `spillgate redact --list-rules` lists all rules
+    → error: FILE:2: `secrets.off`: there is no rule with the id "aws": `spillgate redact --list-rules` lists all rules
     hint: `spillgate redact --list-rules` lists the built-in rules; docs/redaction.md shows a rule of your own
 
 

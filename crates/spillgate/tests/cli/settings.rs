@@ -41,15 +41,15 @@ fn settings_of_extraction_are_checked_one_by_one() {
     assert_snapshot!(said(&texts), @r#"
     wrong.toml:3: `tool_output.max_chunk`: there is no such setting
       did you mean `max_chunks`?
-    wrong.toml:2: `tool_output.enabled`: invalid type: found string "yes", expected a boolean
+    wrong.toml:2: `tool_output.enabled`: invalid type: found string "yes", expected true or false
       docs/configuration.md lists what it can be
     wrong.toml:3: `tool_output.overlap_percent`: must be from 0 to 50, not 51
       docs/configuration.md lists what it can be
-    wrong.toml:2: `toolOutput.overlapPercent`: invalid value signed int `-1`, expected u64
+    wrong.toml:2: `toolOutput.overlapPercent`: invalid value signed int `-1`, expected a whole number
       docs/configuration.md lists what it can be
     wrong.toml:2: `toolOutput.maxChunks`: must be at least 1, not 0
       docs/configuration.md lists what it can be
-    wrong.toml:1: `tool_output.parallel`: invalid type: found string "four", expected u64
+    wrong.toml:1: `tool_output.parallel`: invalid type: found string "four", expected a whole number
       docs/configuration.md lists what it can be
     wrong.toml:2: `tool_output.models`: Invalid provider/model pair 'gpt-4o'. Expected format provider/model.
       docs/configuration.md lists what it can be
@@ -90,13 +90,13 @@ fn every_wrong_setting_has_a_line() {
     assert_snapshot!(said(&texts), @r#"
     wrong.toml:3: `max_token`: there is no such setting
       did you mean `max_tokens`?
-    wrong.toml:2: `max_tokens`: invalid type: found string "many", expected u64
+    wrong.toml:2: `max_tokens`: invalid type: found string "many", expected a whole number
       docs/configuration.md lists what each setting can be
     wrong.toml:2: `toolResponseMaxBytes`: is another name for `max_bytes`, which is also set
       keep one of them
     wrong.toml:2: `tools.x.max_byte`: there is no such setting
       did you mean `max_bytes`?
-    wrong.toml:3: `tools.x.max_bytes`: invalid type: found string "1", expected u64
+    wrong.toml:3: `tools.x.max_bytes`: invalid type: found string "1", expected a whole number
       docs/configuration.md lists what each setting can be
     wrong.toml:2: `servers.files.max_tokns`: there is no such setting
       did you mean `max_tokens`?
@@ -110,7 +110,7 @@ fn every_wrong_setting_has_a_line() {
       patterns are globs such as "read_*"
     wrong.toml:3: `servers.files.by_reference`: a tool pattern is wrong: error parsing glob 'a[': unclosed character class; missing ']'
       patterns are globs such as "read_*"
-    wrong.toml:2: `servers.files.by_reference`: invalid type: found string "write_*", expected a sequence
+    wrong.toml:2: `servers.files.by_reference`: invalid type: found string "write_*", expected a list
       docs/configuration.md lists what each setting can be
     wrong.toml:3: `templates.short`: the template `short` is wrong: undefined value (line 1)
       `profile` names a built-in profile or one of [templates]; docs/profiles.md lists what a template can name
@@ -120,7 +120,7 @@ fn every_wrong_setting_has_a_line() {
       write a time such as "30d" or "12h"
     wrong.toml:2: `list_tools`: "sometimes" is none of always, when_stored, never
       docs/configuration.md lists what each setting can be
-    wrong.toml:4: string values must be quoted, expected literal string
+    wrong.toml:4: the value is missing, or it is a text without quotes
       the file is TOML, see https://toml.io
     "#);
 }

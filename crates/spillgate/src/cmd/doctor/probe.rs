@@ -3,8 +3,10 @@
 use spillgate_mcp::{ProtocolVersion, error_code, frame};
 use std::path::Path;
 use std::process::{Command as StdCommand, Stdio};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use regex::Regex;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 use spillgate_clients::Launch;
@@ -105,7 +107,7 @@ async fn one(launch: &Launch, limit: Duration) -> Result<Listed, Failed> {
     end(child).await;
     let said = tokio::time::timeout(Duration::from_secs(1), said).await;
     let said = said.ok().and_then(Result::ok).unwrap_or_default();
-    let said = last_line(&said);
+    let said = last_lines(&said);
     let what = match answer {
         Ok(Ok((name, version, (tools, definitions)))) => {
             return Ok(Listed {
@@ -126,10 +128,17 @@ async fn one(launch: &Launch, limit: Duration) -> Result<Listed, Failed> {
             });
         }
     };
+    // A server that is reached by a URL has no command.
+    let is_remote = launch.arguments.iter().any(|it| it.starts_with("--url"));
+    let fix = match is_remote {
+        true => "check that the server runs and that the URL in the client's entry is right",
+        false => {
+            "correct what it names in the client's entry for this server, or run the command there by hand"
+        }
+    };
     Err(Failed {
         what: format!("{what}{said}"),
-        fix: "correct what it names in the client's entry for this server, or run the command there by hand"
-            .into(),
+        fix: fix.into(),
     })
 }
 
@@ -147,13 +156,36 @@ async fn end(mut child: Child) {
     }
 }
 
-fn last_line(said: &[u8]) -> String {
+/// Returns the last lines of standard error, for the end of a message. What the server or the
+/// gateway says about the failure is shown, not the gateway's log and not its hints.
+fn last_lines(said: &[u8]) -> String {
+    /// Lines that are shown.
+    const SHOWN: usize = 3;
+    /// Characters that are shown of a line.
+    const LONGEST: usize = 300;
+    static LOG: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"^\d{4}-\d\d-\d\dT\S+ +[A-Z]+ ").expect("invariant: the pattern is ours")
+    });
     let said = String::from_utf8_lossy(said);
-    let last = said.lines().rev().find(|line| !line.trim().is_empty());
-    last.map_or(String::new(), |line| {
-        let line: String = line.trim().chars().take(300).collect();
-        format!("; it said: {}", line.escape_debug())
-    })
+    let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let (log, said): (Vec<&str>, Vec<&str>) = lines.partition(|line| LOG.is_match(line));
+    let said: Vec<&str> = said
+        .into_iter()
+        .filter(|line| !line.starts_with("hint: "))
+        .collect();
+    let shown = match said.is_empty() {
+        true => &log[log.len().saturating_sub(1)..],
+        false => &said[said.len().saturating_sub(SHOWN)..],
+    };
+    let shown: Vec<String> = shown
+        .iter()
+        .map(|line| line.chars().take(LONGEST).collect::<String>())
+        .map(|line| line.escape_debug().to_string())
+        .collect();
+    match shown.is_empty() {
+        true => String::new(),
+        false => format!("; it said: {}", shown.join(" / ")),
+    }
 }
 
 struct Server {
@@ -238,6 +270,32 @@ impl Server {
                     None => Ok(frame["result"].clone()),
                 };
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_lines_are_those_of_the_server() {
+        let log = "2026-11-26T12:15:22.689387Z  WARN spillgate_upstream::inbox: the server ended";
+        for (said, shown) in [
+            ("", ""),
+            ("\n \n", ""),
+            (log, &*format!("; it said: {log}")),
+            (
+                &*format!("npm error 1\nnpm error 2\n{log}\n"),
+                "; it said: npm error 1 / npm error 2",
+            ),
+            (
+                "error: not started\nhint: check it\n",
+                "; it said: error: not started",
+            ),
+            ("a\nb\nc\n\nd\u{1b}[0m", "; it said: b / c / d\\u{1b}[0m"),
+        ] {
+            assert_eq!(last_lines(said.as_bytes()), shown, "{said}");
         }
     }
 }

@@ -16,7 +16,7 @@ mod ours;
 mod session;
 mod shell;
 
-use std::io::{self, Read};
+use std::io::{self, IsTerminal, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::Deserialize;
@@ -122,6 +122,9 @@ pub(crate) fn hook(common: &Common, hook: &Hook, out: &Output) -> Result<u8, Fai
 
 fn answer(common: &Common, client: Client, out: &Output) -> Result<(), Failure> {
     let mut bytes = Vec::new();
+    if io::stdin().is_terminal() {
+        out.note("reading an event from the terminal; Ctrl-D ends it. A client runs this command, not you");
+    }
     let mut stdin = io::stdin().lock();
     (&mut stdin).take(LARGEST_EVENT).read_to_end(&mut bytes)?;
     if bytes.len() as u64 == LARGEST_EVENT {
@@ -130,7 +133,7 @@ fn answer(common: &Common, client: Client, out: &Output) -> Result<(), Failure> 
         return Err(wrong("the event is too large"));
     }
     let event: Event<'_> =
-        serde_json::from_slice(&bytes).map_err(|error| wrong(&error.to_string()))?;
+        serde_json::from_slice(&bytes).map_err(|error| not_an_event(&bytes, &error))?;
     let Some((after_call, read)) = after_call(client) else {
         return Ok(());
     };
@@ -150,6 +153,17 @@ fn answer(common: &Common, client: Client, out: &Output) -> Result<(), Failure> 
         "" => Err(wrong("it has no name")),
         _ => Ok(()),
     }
+}
+
+/// Returns the error for an input that is no event. Most likely a person runs the hook.
+fn not_an_event(bytes: &[u8], error: &serde_json::Error) -> Failure {
+    let what = match bytes.trim_ascii().is_empty() {
+        true => "it is empty".to_owned(),
+        false => error.to_string(),
+    };
+    wrong(&format!(
+        "{what}. The client runs this command, with an event as JSON on standard input; `spillgate wrap CLIENT --hooks` sets it up"
+    ))
 }
 
 fn wrong(what: &str) -> Failure {

@@ -7,7 +7,7 @@ mod live;
 mod signals;
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal, PipeReader, PipeWriter, Read, pipe};
+use std::io::{self, IsTerminal, PipeReader, PipeWriter, Read, Write, pipe};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
@@ -173,9 +173,11 @@ fn print_to_stderr(outcome: &Outcome) -> io::Result<()> {
     match outcome {
         Outcome::Inline(fits) => fits.write_raw(&mut to),
         Outcome::Offloaded(offloaded) => {
-            io::Write::write_all(&mut to, offloaded.shown.text().as_bytes())
+            writeln!(to, "{}", offloaded.shown.text().trim_end_matches('\n'))
         }
-        Outcome::NotStored(lost) => io::Write::write_all(&mut to, lost.shown.text().as_bytes()),
+        Outcome::NotStored(lost) => {
+            writeln!(to, "{}", lost.shown.text().trim_end_matches('\n'))
+        }
     }
 }
 
@@ -294,7 +296,21 @@ fn not_started(program: &OsString, error: &io::Error) -> Failure {
                 quoted(&line)
             ),
         ),
-        io::ErrorKind::NotFound => (127, "check its name and the PATH".to_owned()),
+        io::ErrorKind::NotFound if line.starts_with('-') => (
+            127,
+            "options of `run` stand before `--`, the command after it: spillgate run --quiet -- ls"
+                .to_owned(),
+        ),
+        io::ErrorKind::NotFound => (
+            127,
+            format!(
+                "check its name and the PATH; an alias or a function needs its shell: spillgate run -- bash -ic {}",
+                quoted(&line)
+            ),
+        ),
+        io::ErrorKind::PermissionDenied if std::path::Path::new(program).is_dir() => {
+            (126, "it is a directory; name a program in it".to_owned())
+        }
         io::ErrorKind::PermissionDenied => (
             126,
             format!("check that it may be executed: chmod +x {}", quoted(&line)),
