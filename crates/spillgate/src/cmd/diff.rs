@@ -24,12 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) fn diff(app: &App, diff: &Diff, out: &Output) -> Result<u8, Failure> {
     let handles = [app.handle(&diff.older)?, app.handle(&diff.newer)?];
     if handles[0] == handles[1] {
-        let what = "OLDER and NEWER are the same output";
-        return Err(Failure::new("usage", Fault::Caller, what)
-            .hint(
-                "`spillgate ls` lists the others; without NEWER, OLDER is compared with the newest",
-            )
-            .code(2));
+        out.note("both are the same output; `spillgate ls` lists the others");
     }
     let [older, newer] = [text(app, handles[0])?, text(app, handles[1])?];
     let deadline = Instant::now() + PATIENCE;

@@ -80,10 +80,8 @@ pub(crate) fn extract(app: &App, extract: &Extract, out: &Output) -> Result<u8, 
 /// Returns what is said before the text that stands in place of an answer. The exit code stays 0:
 /// the text is what a model gets in this case.
 fn not_answered(extraction: &Extraction, addresses: &[String]) -> String {
-    let reason = extraction.body.lines();
-    let reason = reason
-        .filter_map(|line| line.strip_prefix("Reason: "))
-        .next();
+    let mut lines = extraction.body.lines();
+    let reason = lines.find_map(|line| line.strip_prefix("Reason: "));
     let reason = reason.map_or(String::new(), |why| format!(": {}", plain(why)));
     format!(
         "no model answered at {}{reason}. What follows is the beginning and the end of the output, not an \

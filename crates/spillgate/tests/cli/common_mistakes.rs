@@ -197,10 +197,8 @@ fn arguments_that_are_wrong() {
     hint: one setting: spillgate config | grep NAME
     `spillgate help config` shows how it is used
 
-    $ spillgate diff last   [2]
-    error: OLDER and NEWER are the same output
-    hint: `spillgate ls` lists the others; without NEWER, OLDER is compared with
-    the newest
+    $ spillgate diff last   [0]
+    both are the same output; `spillgate ls` lists the others
 
     $ spillgate read last --start 99999   [1]
     error: line 99999 is past the end: there are 5000 lines

@@ -91,12 +91,14 @@ fn put_stores_what_the_setting_allows() {
     [secrets]
     stored = "refused"
     → code 1, 0 files with the key
-    [spillgate] stdin returned 25236 bytes, 903 lines (text); nothing of it is stored or shown: the output has secrets (1 × aws-access-key), and the user's setting `stored = "refused"` does not allow storing such an output. Ask for the part that has no secrets, or ask the user, who can change the setting.error: the output has secrets (1 × aws-access-key), and the user's setting `stored = "refused"` does not allow storing such an output
+    [spillgate] stdin returned 25236 bytes, 903 lines (text); nothing of it is stored or shown: the output has secrets (1 × aws-access-key), and the user's setting `stored = "refused"` does not allow storing such an output. Ask for the part that has no secrets, or ask the user, who can change the setting.
+    error: the output has secrets (1 × aws-access-key), and the user's setting `stored = "refused"` does not allow storing such an output
     hint: print less, or set `stored` in [secrets] to another value; docs/redaction.md says what each does
 
     stored_secrets = "refused"
     → code 1, 0 files with the key
-    [spillgate] stdin returned 25236 bytes, 903 lines (text); nothing of it is stored or shown: the output has secrets (1 × aws-access-key), and the user's setting `stored = "refused"` does not allow storing such an output. Ask for the part that has no secrets, or ask the user, who can change the setting.error: the output has secrets (1 × aws-access-key), and the user's setting `stored = "refused"` does not allow storing such an output
+    [spillgate] stdin returned 25236 bytes, 903 lines (text); nothing of it is stored or shown: the output has secrets (1 × aws-access-key), and the user's setting `stored = "refused"` does not allow storing such an output. Ask for the part that has no secrets, or ask the user, who can change the setting.
+    error: the output has secrets (1 × aws-access-key), and the user's setting `stored = "refused"` does not allow storing such an output
     hint: print less, or set `stored` in [secrets] to another value; docs/redaction.md says what each does
 
     [secrets]
@@ -150,7 +152,8 @@ fn run_neither_stores_nor_shows_what_is_refused() {
     let output = tool.run(&run, b"");
     let told = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
     assert_snapshot!(told, @r#"
-    [spillgate] sh returned 20000022 bytes, 869568 lines (text); nothing of it is stored or shown: the output has secrets (1 × aws-access-key), and the user's setting `stored = "refused"` does not allow storing such an output. Ask for the part that has no secrets, or ask the user, who can change the setting.error: the output has secrets (1 × aws-access-key), and the user's setting `stored = "refused"` does not allow storing such an output
+    [spillgate] sh returned 20000022 bytes, 869568 lines (text); nothing of it is stored or shown: the output has secrets (1 × aws-access-key), and the user's setting `stored = "refused"` does not allow storing such an output. Ask for the part that has no secrets, or ask the user, who can change the setting.
+    error: the output has secrets (1 × aws-access-key), and the user's setting `stored = "refused"` does not allow storing such an output
     hint: print less, or set `stored` in [secrets] to another value; docs/redaction.md says what each does
     "#);
     assert_eq!(output.status.code(), Some(3));
