@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
@@ -16,7 +17,8 @@ use spillgate_offload::{
 };
 use spillgate_retrieval::audience;
 use spillgate_store::{
-    ArtifactStore, Draft, Gone, Listed, MemoryStore, Part, Receipt, StoreError, Stored, Survey,
+    ArtifactStore, Candidate, Draft, Gone, Listed, MemoryStore, Part, Receipt, StoreError, Stored,
+    Survey, Unreadable,
 };
 use spillgate_testkit::{StoppedClock, log, noise, records};
 use spillgate_text::Tokenizer;
@@ -103,6 +105,17 @@ impl ArtifactStore for Failing {
 
     fn survey(&self) -> Result<Survey, StoreError> {
         self.inner.survey()
+    }
+
+    fn newest(
+        &self,
+        visit: &mut dyn FnMut(Listed) -> ControlFlow<()>,
+    ) -> Result<Vec<Unreadable>, StoreError> {
+        self.inner.newest(visit)
+    }
+
+    fn candidates(&self) -> Result<Vec<Candidate>, StoreError> {
+        self.inner.candidates()
     }
 
     fn remove(&self, handle: Handle, why: Gone, at: Timestamp) -> Result<(), StoreError> {

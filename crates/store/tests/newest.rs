@@ -254,7 +254,11 @@ fn handles_are_found_by_their_first_letters() {
     assert_eq!(store.count().unwrap(), 2);
     for (whole, parts) in [(&short, [1, 2, 14]), (&long, [9, 44, 60])] {
         for length in parts {
-            assert_eq!(found(&whole[..length]).unwrap(), [whole.clone()], "{whole}");
+            assert_eq!(
+                found(&whole[..length]).unwrap(),
+                std::slice::from_ref(whole),
+                "{whole}"
+            );
         }
         assert_eq!(found(&format!("{whole}x")).unwrap(), [""; 0]);
     }

@@ -265,7 +265,8 @@ fn told(error: &minijinja::Error) -> String {
     }
 }
 
-#[cfg(all(test, feature = "templates"))]
+#[cfg(test)]
+#[cfg(feature = "templates")]
 mod tests {
     use insta::assert_snapshot;
 
