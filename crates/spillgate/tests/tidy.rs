@@ -26,7 +26,13 @@ fn deny() -> toml_edit::DocumentMut {
 fn metadata(arguments: &[&str]) -> Value {
     let output = Command::new(env!("CARGO"))
         .current_dir(root())
-        .args(["metadata", "--format-version", "1", "--locked"])
+        .args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--locked",
+            "--all-features",
+        ])
         .args(arguments)
         .output()
         .unwrap();

@@ -7,10 +7,14 @@ use crate::tool_search::FIND;
 use crate::tool_search::find::Tool;
 use spillgate_mcp::frame;
 use std::collections::{HashMap, HashSet};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::{sleep, timeout};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -23,6 +27,11 @@ use spillgate_retrieval::{CONTINUE, Extraction, PREFIX, TOOL_OUTPUT, definitions
 const MOST_KNOWN: usize = 10_000;
 /// Most tools by which a list grows: with usual definitions some 5,000 tokens.
 const MOST_GROWN: usize = 32;
+/// How long the result of a search waits until the client fetches the list. Claude Code takes a few
+/// milliseconds.
+const FETCH_LIMIT: Duration = Duration::from_millis(500);
+/// How long the result waits after that.
+const FETCH_PAUSE: Duration = Duration::from_millis(20);
 
 /// When the gateway lists its own tools (docs/gateway.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -78,6 +87,10 @@ pub(crate) struct BuiltinTools {
     grows: bool,
     /// The names of the tools by which the list has grown, oldest first.
     grown: Mutex<Vec<String>>,
+    /// Wakes those who wait until the client fetches the list.
+    fetched: Notify,
+    /// Whether the client did not fetch a list that had grown.
+    is_deaf: AtomicBool,
 }
 
 impl BuiltinTools {
@@ -109,6 +122,8 @@ impl BuiltinTools {
             found: Mutex::default(),
             grows,
             grown: Mutex::default(),
+            fetched: Notify::new(),
+            is_deaf: AtomicBool::new(false),
         }
     }
 
@@ -192,6 +207,32 @@ impl BuiltinTools {
     /// Whether the list has grown by this tool.
     pub(crate) fn has_grown_by(&self, name: &str) -> bool {
         self.grown.lock().iter().any(|one| one == name)
+    }
+
+    /// Records that the client has asked for the list of tools.
+    pub(crate) fn note_fetched(&self) {
+        self.fetched.notify_waiters();
+    }
+
+    /// Informs the client, by `inform`, that the list has changed, and waits until it fetches the
+    /// list: a client that gets the result of a search first asks its model with the old list. A
+    /// client that did not fetch a list is not waited for again.
+    pub(crate) async fn inform(&self, inform: impl Future<Output = ()>) {
+        let mut fetched = pin!(self.fetched.notified());
+        fetched.as_mut().enable();
+        inform.await;
+        if self.is_deaf.load(Ordering::Relaxed) {
+            return;
+        }
+        if timeout(FETCH_LIMIT, fetched).await.is_ok() {
+            // The list is sent and read before the result.
+            sleep(FETCH_PAUSE).await;
+        } else if !self.is_deaf.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                "the client did not fetch the list of tools again, so its model cannot call what a \
+                 search finds; set tool_list = \"search\" for this client"
+            );
+        }
     }
 
     /// Whether a call of this name needs no look at the list: one of our own tools, or a tool that

@@ -268,6 +268,7 @@ impl Rewriting<'_> {
 
     /// Returns the edits to a list of tools, and records the cost of the list.
     fn list(&self, frame: &[u8], result: &RawValue, details: &RequestDetails) -> ByteEdits {
+        self.builtin_tools.note_fetched();
         let noted = |name: &str, tool: &RawValue| match self.filter {
             Some(_) => self.noted(frame, name, tool),
             None => ByteEdits::default(),

@@ -114,9 +114,9 @@ impl Session {
                 Err(_) => internal(&id),
             };
             drop(turn);
-            // Before the answer, so that the next request of a model has the new list.
             if session.builtin_tools.take_announcement() {
-                session.to_client(list_changed()).await;
+                let change = session.to_client(list_changed());
+                session.builtin_tools.inform(change).await;
             }
             session.answer_unless_cancelled(key, frame).await;
         };

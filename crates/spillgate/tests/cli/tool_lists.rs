@@ -45,14 +45,14 @@ fn a_list_may_be_a_search() {
     }
     let wrong = tool.run(&["mcp", "--tool-list", "none", "--", "true"], b"");
     all.push(String::from_utf8(wrong.stderr).unwrap());
-    assert_snapshot!(all.join("\n"), @r"
+    assert_snapshot!(all.join("\n"), @"
      []: big … spillgate_search
     --tool-list search []: spillgate_find_tools … spillgate_search
      [search]: spillgate_find_tools … spillgate_search
     --config FILE []: spillgate_find_tools … spillgate_search
     --config FILE --name mine []: big … spillgate_search
     --config FILE --name mine --tool-list search []: spillgate_find_tools … spillgate_search
-    error: invalid value 'none' for '--tool-list <LIST>': is none of all, search
+    error: invalid value 'none' for '--tool-list <LIST>': is none of all, search, found
     hint: `spillgate help mcp` shows how it is used
     ");
 }

@@ -231,7 +231,7 @@ def scenario(setup: Setup, verdict: Verdict) -> None:
 
 
 # Whether the agent fetches the list of tools again when a server says that it has changed.
-FETCHES_AGAIN = {"claude": True, "codex": True}
+FETCHES_AGAIN = {"claude": True, "codex": False}
 
 
 def grown(setup: Setup, verdict: Verdict) -> None:
