@@ -10,7 +10,7 @@
 //!   when it stores an artifact, because it writes only the members that it knows.
 //! - The id contains the boot of the system. The list is not synced, so it does not count after a restart.
 //!
-//! A list that is missing, not valid or too short is made anew by the next command that reads all manifests. The file
+//! The next command that reads all manifests replaces a list that is missing, not valid or too short. The file
 //! can be removed at any time.
 
 use std::collections::HashSet;

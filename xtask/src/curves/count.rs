@@ -30,7 +30,7 @@ pub(crate) fn measure(curves: &mut Curves) -> Result<()> {
     let mut made = Made::new(&store, &mut put)?;
     for count in curves.steps(&COUNTS, QUICK) {
         made.fill(count)?;
-        // The next listing makes the list of the newest outputs anew.
+        // The next listing replaces the list of the newest outputs.
         let _ = fs::remove_file(store.join(".recent"));
         let _ = fs::remove_file(store.join(".store"));
         output(&mut copy(&put))?;

@@ -16,6 +16,9 @@ use crate::{python, workspace};
 /// Where the system's own programs are. A cargo elsewhere is not found.
 const SYSTEM_PATH: &str = "/usr/bin:/bin";
 
+/// Arguments of Python that install a package, without the index.
+const PIP: &str = "-m pip install --quiet --no-cache-dir --disable-pip-version-check";
+
 /// Installs the wheel from a registry into a new virtual environment.
 pub(super) fn wheel(release: &Release) -> Result<Vec<PathBuf>> {
     let home = place(release, "wheel")?;
@@ -26,32 +29,18 @@ pub(super) fn wheel(release: &Release) -> Result<Vec<PathBuf>> {
     let pages = serve(release)?;
     let index = format!("{}/simple/", pages.url().trim_end_matches('/'));
     let bin = environment.join("bin");
-    let mut pip = clean(&bin.join("python"), &home, &[&bin]);
-    pip.args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-cache-dir",
-        "--disable-pip-version-check",
-    ]);
-    run(pip.args(["--index-url", &index, "spillgate"]))?;
+    let install = || {
+        let mut pip = clean(&bin.join("python"), &home, &[&bin]);
+        pip.args(PIP.split(' '))
+            .args(["--index-url", &index, "spillgate"]);
+        pip
+    };
+    run(&mut install())?;
     job(&home, &[&bin])?;
     run(clean(&bin.join("python"), &home, &[&bin]).arg(script("library.py")))?;
     // Also where the installer puts programs beside the library.
     let target = home.join("target");
-    let mut pip = clean(&bin.join("python"), &home, &[&bin]);
-    pip.args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-cache-dir",
-        "--disable-pip-version-check",
-    ]);
-    run(pip
-        .args(["--index-url", &index, "spillgate", "--target"])
-        .arg(&target))?;
+    run(install().arg("--target").arg(&target))?;
     let mut library = clean(Path::new("/usr/bin/env"), &home, &[]);
     library.arg("python3").env("PYTHONPATH", &target);
     if output(

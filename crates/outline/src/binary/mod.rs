@@ -9,9 +9,6 @@ mod parquet;
 mod pdf;
 #[cfg(feature = "pdf")]
 mod pdf_text;
-#[cfg(not(feature = "pdf"))]
-#[path = "no_pdf_text.rs"]
-mod pdf_text;
 mod program;
 mod sqlite;
 

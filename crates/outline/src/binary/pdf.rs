@@ -3,7 +3,7 @@
 //! One pass over the bytes finds the number of pages and the title even in a damaged document. It
 //! resolves no references: the root of the page tree has the largest `/Count` of all page nodes. In
 //! newer documents, the nodes are in compressed object streams, which are unpacked.
-//! [`pdf_text`](super::pdf_text) reads the lines.
+//! `pdf_text` reads the lines, in builds with the feature `pdf`.
 
 use std::io::{self, Read};
 
@@ -11,6 +11,7 @@ use flate2::read::ZlibDecoder;
 use memchr::memmem;
 use spillgate_artifact::ByteSource;
 
+#[cfg(feature = "pdf")]
 use super::pdf_text;
 use crate::parts::counted;
 use crate::{OutlineEntry, note};
@@ -34,6 +35,15 @@ const NEAR: usize = 400;
 const NODE: usize = 64 << 10;
 /// Maximum length of a title, in bytes.
 const TITLE: usize = 200;
+
+/// The information that the library read from a document; nothing in a build without it.
+#[derive(Default)]
+pub(super) struct Contents {
+    pub(super) pages: u64,
+    pub(super) title: Option<String>,
+    pub(super) author: Option<String>,
+    pub(super) lines: Vec<OutlineEntry>,
+}
 
 /// Returns the version, the number of pages and the title.
 pub(super) fn of(raw: &dyn ByteSource) -> io::Result<Option<Vec<OutlineEntry>>> {
@@ -60,10 +70,10 @@ pub(super) fn of(raw: &dyn ByteSource) -> io::Result<Option<Vec<OutlineEntry>>> 
     }
     // The library unpacks all object streams. It is not called if they may be large.
     let is_modest = room > 0 && packed < STREAMS && raw.len() <= READ_WHOLE;
-    let contents = if is_modest {
-        pdf_text::of(text)
-    } else {
-        pdf_text::Contents::default()
+    let contents = match is_modest {
+        #[cfg(feature = "pdf")]
+        true => pdf_text::of(text),
+        _ => Contents::default(),
     };
     let is_locked = memmem::rfind(text, b"/Encrypt").is_some();
     let pages = found

@@ -12,6 +12,7 @@ use lopdf::content::{Content, Operation};
 use lopdf::{Dictionary, Document, Encoding, LoadOptions, Object, ObjectId};
 use memchr::memmem;
 
+use super::pdf::Contents;
 use crate::{EntryKind, OutlineEntry};
 
 /// Maximum unpacked size of an object stream, in bytes. In common documents, it is less than a
@@ -32,15 +33,6 @@ const FIRST: usize = 4;
 /// Minimum width of a gap between two letters that counts as a space, in thousandths of the font
 /// size. In most fonts, a space has the width 250 and may be condensed.
 const GAP: f32 = 160.0;
-
-/// The information that was read from a document.
-#[derive(Default)]
-pub(super) struct Contents {
-    pub(super) pages: u64,
-    pub(super) title: Option<String>,
-    pub(super) author: Option<String>,
-    pub(super) lines: Vec<OutlineEntry>,
-}
 
 /// Reads a document. A damaged or locked document has no lines.
 pub(super) fn of(bytes: &[u8]) -> Contents {
