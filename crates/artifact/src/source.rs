@@ -26,7 +26,9 @@ pub trait ByteSource: Send + Sync + std::fmt::Debug {
     fn window<'a>(&'a self, start: u64, end: u64, buffer: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
         let end = end.min(self.len());
         let length = usize::try_from(end.saturating_sub(start)).map_err(io::Error::other)?;
-        if buffer.len() < length {
+        if buffer.capacity() < length {
+            *buffer = vec![0; length]; // from the system, which has zeros without writing them
+        } else if buffer.len() < length {
             buffer.resize(length, 0);
         }
         self.read_exact_at(&mut buffer[..length], start)?;

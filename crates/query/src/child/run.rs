@@ -1,5 +1,6 @@
 //! Runs a filter on the documents of a request.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 
@@ -35,7 +36,10 @@ pub(crate) fn run(request: &Request, data: &[u8], sink: &mut Sink<'_>) -> Result
     let data = data.strip_prefix(BYTE_ORDER_MARK).unwrap_or(data);
     let is_json = matches!(request.format, Format::Json | Format::Ndjson);
     // The path walk relies on valid UTF-8. The bytes of a damaged file may not be.
-    let text = String::from_utf8_lossy(data);
+    let text = match simdutf8::basic::from_utf8(data) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(data),
+    };
     let data = match is_json {
         true => without_lone_surrogates(text.as_bytes()),
         false => data.into(),
