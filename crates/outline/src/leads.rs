@@ -208,8 +208,18 @@ pub fn failure_leads(entries: &[OutlineEntry]) -> Vec<Lead> {
 ///
 /// Fails if the text cannot be read.
 pub fn leads(view: &View, kind: ContentKind, entries: &[OutlineEntry]) -> io::Result<Vec<Lead>> {
+    let last = (view.lines() > 0).then(|| Lead::Read {
+        start: view.lines().saturating_sub(SECTION - 1).max(1),
+        lines: SECTION,
+    });
+    let is_cut = entries.iter().any(|entry| entry.kind == EntryKind::Cut);
     if let Some(first) = first_record(entries) {
-        return Ok(of_records(first));
+        let mut all = of_records(first);
+        if is_cut {
+            all.retain(|lead| !matches!(lead, Lead::Query(_)));
+            all.extend(last);
+        }
+        return Ok(all);
     }
     let of_rows = match kind {
         ContentKind::Csv => of_table(view, b',')?,
@@ -224,7 +234,7 @@ pub fn leads(view: &View, kind: ContentKind, entries: &[OutlineEntry]) -> io::Re
         .iter()
         .enumerate()
         .filter_map(|(at, entry)| match entry.kind {
-            EntryKind::Path(_) => Some(Lead::Query(path_of(entries, at))),
+            EntryKind::Path(_) if !is_cut => Some(Lead::Query(path_of(entries, at))),
             _ => None,
         });
     // A place in the middle is a better example than the first one, which the preview's head shows.
@@ -246,10 +256,6 @@ pub fn leads(view: &View, kind: ContentKind, entries: &[OutlineEntry]) -> io::Re
             start,
             lines: SECTION,
         })
-    });
-    let last = (view.lines() > 0).then(|| Lead::Read {
-        start: view.lines().saturating_sub(SECTION - 1).max(1),
-        lines: SECTION,
     });
     let all = of_rows.into_iter().chain(own).chain(paths.take(1));
     let all = all
@@ -405,6 +411,15 @@ mod tests {
         brief: {"odd key": 1}
         Query("first(.[])")
         "#);
+        // jq reads whole documents only.
+        let cut = "{\n  \"items\": [\n    {\n      \"id\": 1,\n      \"name\": \"pen\"\n    },\n    {\n";
+        assert_snapshot!(led(cut, ContentKind::Json), @r#"
+        .items[]: {"id": 1, "name": "pen"}
+        brief: {"id": 1, "name": "pen"}
+        Search("name pen")
+        Read { start: 1, lines: 40 }
+        "#);
+        assert_snapshot!(led("{\n  \"a\": 1,\n  \"b\": [\n", ContentKind::Json), @"Read { start: 1, lines: 40 }");
         assert_snapshot!(led("{\n  \"a b\": 1,\n  \"c\": [\n    1\n  ]\n}\n", ContentKind::Json), @r#"
         Query(".c[]")
         Read { start: 1, lines: 40 }

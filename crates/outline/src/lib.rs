@@ -81,6 +81,8 @@ pub struct OutlineEntry {
 pub enum EntryKind {
     /// The whole text, or the outline itself.
     Remark,
+    /// The text is JSON that is cut or damaged, so that no filter can run on it.
+    Cut,
     /// The number of all definitions, if the outline does not name all of them.
     Definitions(u64),
     /// A place in the text.

@@ -15,7 +15,7 @@ use spillgate_text::{JsonLayout, View, ViewSink};
 
 use crate::leads::{RECORD_BYTES, outermost, record_in};
 use crate::parts::{MOST_BYTES, SamplePlan, counted, grouped, lines};
-use crate::{OutlineEntry, aside};
+use crate::{EntryKind, OutlineEntry, aside};
 use walk::{Indent, UnexpectedLayout, Walker};
 
 /// The indentation of JSON that Spillgate has laid out.
@@ -66,7 +66,8 @@ pub(crate) fn outline(view: &View, start: u64) -> io::Result<Vec<OutlineEntry>> 
     if plan.is_partial() {
         shown.insert(0, aside(format!("({})", plan.description())));
     } else if !(ended && is_whole) {
-        shown.insert(0, aside("(as far as it can be read)".to_owned()));
+        let text = "(as far as it can be read)".to_owned();
+        shown.insert(0, OutlineEntry::new(2, 0, EntryKind::Cut, text));
     }
     Ok(shown)
 }
