@@ -90,11 +90,22 @@ impl Asked {
 /// A field of an entry: its text and its weight.
 pub type Field<'a> = (&'a str, f64);
 
-/// Returns the indexes of the entries that have any of the words of `query`, best first. Each
-/// entry has the same number of fields, in the same order; the first one is its name. An entry whose
-/// name the query contains precedes all others.
+/// An entry that has any of the words of a query.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RankedEntry {
+    /// Its index in the entries.
+    pub at: usize,
+    /// How well it matches, compared with the other entries for the same query.
+    pub score: f64,
+    /// Whether the query contains its name.
+    pub is_named: bool,
+}
+
+/// Returns the entries that have any of the words of `query`, best first. Each entry has the same
+/// number of fields, in the same order; the first one is its name. An entry whose name the query
+/// contains precedes all others.
 #[must_use]
-pub fn rank_entries(query: &str, entries: &[Vec<Field<'_>>]) -> Vec<usize> {
+pub fn rank_entries(query: &str, entries: &[Vec<Field<'_>>]) -> Vec<RankedEntry> {
     let stems = Stems::new();
     let mut asked = words(&stems, query);
     let all = asked.clone();
@@ -126,7 +137,7 @@ pub fn rank_entries(query: &str, entries: &[Vec<Field<'_>>]) -> Vec<usize> {
         // A name of one word is also a word.
         named.contains(name) && (name.contains(['_', '-', '.', '/']) || query.trim() == name)
     };
-    let mut ranked: Vec<(bool, f64, usize)> = counted
+    let mut ranked: Vec<RankedEntry> = counted
         .iter()
         .enumerate()
         .map(|(at, fields)| {
@@ -134,12 +145,19 @@ pub fn rank_entries(query: &str, entries: &[Vec<Field<'_>>]) -> Vec<usize> {
             let score = scores
                 .map(|(word, worth)| worth * saturated(word, fields, &usual))
                 .sum();
-            (is_named(&entries[at]), score, at)
+            RankedEntry {
+                at,
+                score,
+                is_named: is_named(&entries[at]),
+            }
         })
-        .filter(|(is_named, score, _)| *is_named || *score > 0.0)
+        .filter(|entry| entry.is_named || entry.score > 0.0)
         .collect();
-    ranked.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
-    ranked.into_iter().map(|(_, _, at)| at).collect()
+    ranked.sort_by(|a, b| {
+        let by_name = b.is_named.cmp(&a.is_named);
+        by_name.then(b.score.total_cmp(&a.score)).then(a.at.cmp(&b.at))
+    });
+    ranked
 }
 
 /// The words of a field.
@@ -249,7 +267,7 @@ mod tests {
             ("", vec![]),
         ] {
             let found = rank_entries(query, &entries);
-            let first: Vec<&str> = found.iter().take(1).map(|&at| tools[at].0).collect();
+            let first: Vec<&str> = found.iter().take(1).map(|found| tools[found.at].0).collect();
             assert_eq!(first, want, "{query}");
         }
         assert!(rank_entries("file", &[]).is_empty());

@@ -46,7 +46,7 @@ use crate::page::{Block, PageBuilder};
 use crate::question::{Question, Terms};
 use crate::rank::Ranked;
 
-pub use entries::{Field, rank_entries};
+pub use entries::{Field, RankedEntry, rank_entries};
 pub use inside::{InnerText, inner_texts, largest_texts};
 pub use page::{Passage, SearchPage};
 pub use paths::paths_at;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use spillgate_mcp::ObjectView;
-use spillgate_search::rank_entries;
+use spillgate_search::{RankedEntry, rank_entries};
 use spillgate_text::TokenCounter;
 use spillgate_untrusted::{is_hidden, line};
 
@@ -40,6 +40,15 @@ const NEXT: &str = "Now make the right one of these calls, with your values in p
 /// The end of an answer after which the client's list contains the tools.
 const NEXT_LISTED: &str =
     "These tools are in your list of tools now. Call the right one of them.\n";
+
+/// The end of an answer after which the client's list contains a tool.
+fn next_listed(name: &str) -> String {
+    format!("{name} is in your list of tools now. Call it.\n")
+}
+
+/// Share of the best score from which a tool may well be the right one. With it, 19 of the 20 right
+/// tools of the reported half of `evaluation/tools` are close, mostly among one or two.
+const CLOSE: f64 = 0.7;
 
 /// Weights of the fields of a tool in the ranking.
 const NAME: f64 = 3.0;
@@ -244,8 +253,16 @@ fn without_quotes(text: &str) -> String {
     left + rest
 }
 
+/// A tool that matches a task.
+#[derive(Debug, Clone, Copy)]
+struct Match<'t> {
+    tool: &'t Tool,
+    /// Whether it may well be the right one, compared with the best.
+    is_close: bool,
+}
+
 /// Returns the tools that match a task, best first.
-fn ranked<'t>(query: &str, tools: &'t [Arc<Tool>]) -> Vec<&'t Tool> {
+fn ranked<'t>(query: &str, tools: &'t [Arc<Tool>]) -> Vec<Match<'t>> {
     match ranked_by_words(&purpose(query), tools) {
         none if none.is_empty() => ranked_by_words(query, tools),
         ranked => ranked,
@@ -253,7 +270,7 @@ fn ranked<'t>(query: &str, tools: &'t [Arc<Tool>]) -> Vec<&'t Tool> {
 }
 
 /// Returns the tools that match any of the words, best first.
-fn ranked_by_words<'t>(query: &str, tools: &'t [Arc<Tool>]) -> Vec<&'t Tool> {
+fn ranked_by_words<'t>(query: &str, tools: &'t [Arc<Tool>]) -> Vec<Match<'t>> {
     let parameters: Vec<String> = tools.iter().map(|tool| tool.parameters()).collect();
     let entries: Vec<_> = tools
         .iter()
@@ -268,10 +285,14 @@ fn ranked_by_words<'t>(query: &str, tools: &'t [Arc<Tool>]) -> Vec<&'t Tool> {
             ]
         })
         .collect();
-    rank_entries(query, &entries)
-        .into_iter()
-        .map(|at| &*tools[at])
-        .collect()
+    let ranked = rank_entries(query, &entries);
+    let best = ranked.iter().map(|entry| entry.score).fold(0.0, f64::max);
+    let is_close = |entry: &RankedEntry| entry.is_named || entry.score >= CLOSE * best;
+    let matches = ranked.iter().map(|entry| Match {
+        tool: &tools[entry.at],
+        is_close: is_close(entry),
+    });
+    matches.collect()
 }
 
 /// What a search has found.
@@ -304,7 +325,7 @@ pub(crate) fn found(
     let named = tools.iter().find(|tool| tool.name == query.trim());
     if let Some(tool) = named.filter(|tool| lists(tool)) {
         return Found {
-            text: format!("{}\n{NEXT_LISTED}", tool.line(LONG)),
+            text: format!("{}\n{}", tool.line(LONG), next_listed(&tool.name)),
             listed: vec![tool.name.clone()],
         };
     }
@@ -324,7 +345,7 @@ pub(crate) fn found(
     }
     let shown = &ranked[..ranked.len().min(MOST_TOOLS)];
     let (of, all) = (shown.len(), tools.len());
-    let whole = match shown.iter().all(|tool| lists(tool)) {
+    let whole = match shown.iter().all(|one| lists(one.tool)) {
         true => String::new(),
         false => format!("; {FIND} with the name of one gives its whole definition"),
     };
@@ -336,14 +357,17 @@ pub(crate) fn found(
     }
     let (listed, by_name): (Vec<&Tool>, Vec<&Tool>) = shown
         .iter()
+        .map(|one| one.tool)
         .filter(|tool| !others.contains(&&*tool.name))
         .partition(|tool| lists(tool));
     // A small model does what it read last.
     if !by_name.is_empty() {
         text.push_str(NEXT);
     }
-    if !listed.is_empty() {
-        text.push_str(NEXT_LISTED);
+    match &*listed {
+        [] => {}
+        [one] => text.push_str(&next_listed(&one.name)),
+        _ => text.push_str(NEXT_LISTED),
     }
     Found {
         text,
@@ -352,15 +376,16 @@ pub(crate) fn found(
 }
 
 /// Returns the first tools, within the budget, and the names of the others. A tool that the client's
-/// list then contains needs no call.
+/// list then contains needs no call. A tool that matches much less than the best is only named: small
+/// models would take it.
 fn entries<'t>(
-    shown: &[&'t Tool],
+    shown: &[Match<'t>],
     lists: &dyn Fn(&Tool) -> bool,
     counter: &dyn TokenCounter,
 ) -> (String, Vec<&'t str>) {
     let (mut text, mut others) = (String::new(), Vec::new());
     let mut left = MOST_TOKENS;
-    for (at, tool) in shown.iter().enumerate() {
+    for (at, Match { tool, is_close }) in shown.iter().enumerate() {
         let head = tool.line(SHORT);
         let whole = match lists(tool) {
             true => format!("{head}\n"),
@@ -370,7 +395,7 @@ fn entries<'t>(
             names if names.is_empty() => format!("{head}\n"),
             names => format!("{head}\n  arguments: {names}\n"),
         };
-        let has_room = at < MOST_CALLS || lists(tool);
+        let has_room = *is_close && (at < MOST_CALLS || lists(tool));
         let fits = |entry: &String| has_room && counter.count(entry) <= left;
         let Some(entry) = [whole, names].into_iter().find(fits) else {
             others.push(&*tool.name);
@@ -445,12 +470,17 @@ pub(crate) fn unknown(
         " ",
     );
     let words = format!("{name} {}", line(&words, MOST_WORDS));
-    for tool in ranked(&words, tools) {
+    for Match { tool, .. } in ranked(&words, tools) {
         if !nearest.iter().any(|one| one.name == tool.name) {
             nearest.push(tool);
         }
     }
     nearest.truncate(MOST_NEAREST);
+    let is_close = true;
+    let nearest: Vec<Match> = nearest
+        .into_iter()
+        .map(|tool| Match { tool, is_close })
+        .collect();
     let quoted = line(name, 60);
     match &*nearest {
         [] => format!("there is no tool `{quoted}`; {FIND} finds tools by words"),

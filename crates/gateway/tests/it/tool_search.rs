@@ -203,10 +203,7 @@ async fn a_search_finds_tools_that_can_be_called() {
             3 of 3 tools, best first; spillgate_find_tools with the name of one gives its whole definition.
             delete_file — Remove a file for good [destructive]
               spillgate_call_tool {"name": "delete_file", "arguments": {"path": "<where>"}}
-            read_file — Read a file. All of it. [read-only]
-              spillgate_call_tool {"name": "read_file", "arguments": {"path": "<where>"}}
-            same — The same of files
-              spillgate_call_tool {"name": "same", "arguments": {}}
+            Also: read_file, same
             Now make the right one of these calls, with your values in place of <…>.
 
             ---
@@ -454,31 +451,29 @@ async fn a_list_grows_by_what_is_found() {
      | spillgate_find_tools
     read a file: (list changed) 3 of 3 tools, best first.
     read_file — Read a file. All of it. [read-only]
-    delete_file — Remove a file for good [destructive]
-    same — The same of files
-    These tools are in your list of tools now. Call the right one of them.
+    Also: delete_file, same
+    read_file is in your list of tools now. Call it.
 
     read a file: 3 of 3 tools, best first.
     read_file — Read a file. All of it. [read-only]
-    delete_file — Remove a file for good [destructive]
-    same — The same of files
-    These tools are in your list of tools now. Call the right one of them.
+    Also: delete_file, same
+    read_file is in your list of tools now. Call it.
 
-    same: same — The same of files
-    These tools are in your list of tools now. Call the right one of them.
+    same: (list changed) same — The same of files
+    same is in your list of tools now. Call it.
 
-    read_file | delete_file same spillgate_find_tools
+    read_file | same spillgate_find_tools
 
     spillgate_find_tools
     read a file: (list changed) 2 of 4 tools, best first.
     read_file — Read a file. All of it. [read-only]
-    files_same — The same of files
-    These tools are in your list of tools now. Call the right one of them.
+    Also: files_same
+    read_file is in your list of tools now. Call it.
 
     read a file: 2 of 4 tools, best first.
     read_file — Read a file. All of it. [read-only]
-    files_same — The same of files
-    These tools are in your list of tools now. Call the right one of them.
+    Also: files_same
+    read_file is in your list of tools now. Call it.
 
     same: (list changed) 2 of 4 tools, best first.
     git_same — The same of git
@@ -490,20 +485,20 @@ async fn a_list_grows_by_what_is_found() {
     spillgate_find_tools spillgate_call_tool
     read a file: (list changed) 2 of 4 tools, best first.
     read_file — Read a file. All of it. [read-only]
-    files_same — The same of files
-    These tools are in your list of tools now. Call the right one of them.
+    Also: files_same
+    read_file is in your list of tools now. Call it.
 
     read a file: 2 of 4 tools, best first.
     read_file — Read a file. All of it. [read-only]
-    files_same — The same of files
-    These tools are in your list of tools now. Call the right one of them.
+    Also: files_same
+    read_file is in your list of tools now. Call it.
 
-    same: 2 of 4 tools, best first; spillgate_find_tools with the name of one gives its whole definition.
+    same: (list changed) 2 of 4 tools, best first; spillgate_find_tools with the name of one gives its whole definition.
     git_same — The same of git
       spillgate_call_tool {"name": "git_same", "arguments": {}}
     files_same — The same of files
     Now make the right one of these calls, with your values in place of <…>.
-    These tools are in your list of tools now. Call the right one of them.
+    files_same is in your list of tools now. Call it.
 
     read_file files_same spillgate_find_tools spillgate_call_tool
     "#);
