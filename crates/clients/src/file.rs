@@ -146,11 +146,22 @@ pub(crate) fn create(file: &Path, bytes: &[u8]) -> Result<(), ClientsError> {
     writing().map_err(failed(file, "creating it"))
 }
 
-/// Removes a file that still has the content that was read.
+/// Removes a file that still has the content that was read, and its directory if that is a hidden one,
+/// such as `.claude`, and is then empty.
 pub(crate) fn remove(had: &Seen) -> Result<(), ClientsError> {
     let file = had.file.clone();
     match fs::read(&file) {
-        Ok(now) if now == had.bytes => fs::remove_file(&file).map_err(failed(&file, "removing it")),
+        Ok(now) if now == had.bytes => {
+            fs::remove_file(&file).map_err(failed(&file, "removing it"))?;
+            let directory = file.parent().filter(|directory| {
+                let name = directory.file_name().unwrap_or_default();
+                name.as_encoded_bytes().starts_with(b".")
+            });
+            if let Some(directory) = directory {
+                let _ = fs::remove_dir(directory); // fails if it has other files
+            }
+            Ok(())
+        }
         Ok(_) => Err(ClientsError::Changed { file }),
         Err(error) => Err(failed(&file, "reading it")(error)),
     }

@@ -189,6 +189,7 @@ pub(crate) enum Command {
     /// Run an agent from a prompt file: a model, its tools and a report
     #[cfg(feature = "agent")]
     Agent(Box<Agent>),
+    /// Run an agent from a prompt file; this build was made without it (feature `agent`)
     #[cfg(not(feature = "agent"))]
     Agent(LeftOut),
     /// Run the gateway between MCP clients and their servers, on stdio or HTTP
@@ -196,22 +197,27 @@ pub(crate) enum Command {
     /// Serve an HTTP API with which programs and guardrails store results and read them
     #[cfg(feature = "serve")]
     Serve(Box<Serve>),
+    /// Serve an HTTP API; this build was made without it (feature `serve`)
     #[cfg(not(feature = "serve"))]
     Serve(LeftOut),
     /// Log in at an MCP server that requires it (OAuth)
     #[cfg(feature = "login")]
     Auth(Auth),
+    /// Log in at an MCP server; this build was made without it (feature `login`)
     #[cfg(not(feature = "login"))]
     Auth(LeftOut),
     /// Run an MCP server with tools for files, commands and the web that have bounded answers
     #[cfg(feature = "tools")]
     Tools(Box<Tools>),
+    /// Run an MCP server with tools for files, commands and the web; this build was made without it (feature `tools`)
     #[cfg(not(feature = "tools"))]
     Tools(LeftOut),
     /// Run an MCP server that reads and greps files (replaced by `spillgate tools`)
     #[command(hide = true)]
     #[cfg(feature = "tools")]
     FsMcp(FsMcp),
+    /// Replaced by `spillgate tools`
+    #[command(hide = true)]
     #[cfg(not(feature = "tools"))]
     FsMcp(LeftOut),
     /// Put the servers of an MCP client's configuration behind the gateway

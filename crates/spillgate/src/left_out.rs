@@ -25,12 +25,12 @@ pub(crate) struct UnreadSettings(Map<String, Value>);
 /// The error of a command or an option that needs a feature.
 pub(crate) fn failure(what: &str, feature: &str) -> Failure {
     let hint = format!(
-        "it comes with the feature `{feature}`: `cargo install --path crates/spillgate --features {feature}`; `--features full` brings everything"
+        "`cargo install --path crates/spillgate --features {feature}` builds it; `--features full` brings everything"
     );
     Failure::new(
         "left_out",
         Fault::Caller,
-        format!("this build has no `{what}`"),
+        format!("this build has no `{what}`: it was made without the feature `{feature}`"),
     )
     .hint(hint)
     .code(2)

@@ -52,8 +52,11 @@ pub(crate) fn rm(app: &App, rm: &Rm, out: &Output) -> Result<u8, Failure> {
             0 => String::new(),
             pinned => format!("; {pinned} pinned were kept (--pinned removes them, too)"),
         };
-        let plural = if count == 1 { "" } else { "s" };
-        out.note(&format!("removed {count} output{plural}{size}{pinned}"));
+        let what = match *chosen.handles {
+            [handle] => format!("{handle}"),
+            _ => format!("{count} outputs"),
+        };
+        out.note(&format!("removed {what}{size}{pinned}"));
     }
     Ok(0)
 }

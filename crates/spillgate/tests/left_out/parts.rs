@@ -39,33 +39,33 @@ fn a_command_that_is_left_out_names_its_feature() {
     insta::assert_snapshot!(all.join("\n"), @r"
     $ spillgate agent run --help
     2
-    error: this build has no `agent`
-    hint: it comes with the feature `agent`: `cargo install --path crates/spillgate --features agent`; `--features full` brings everything
+    error: this build has no `agent`: it was made without the feature `agent`
+    hint: `cargo install --path crates/spillgate --features agent` builds it; `--features full` brings everything
 
     $ spillgate auth https://mcp.example.com
     2
-    error: this build has no `auth`
-    hint: it comes with the feature `login`: `cargo install --path crates/spillgate --features login`; `--features full` brings everything
+    error: this build has no `auth`: it was made without the feature `login`
+    hint: `cargo install --path crates/spillgate --features login` builds it; `--features full` brings everything
 
     $ spillgate serve --listen 127.0.0.1:0
     2
-    error: this build has no `serve`
-    hint: it comes with the feature `serve`: `cargo install --path crates/spillgate --features serve`; `--features full` brings everything
+    error: this build has no `serve`: it was made without the feature `serve`
+    hint: `cargo install --path crates/spillgate --features serve` builds it; `--features full` brings everything
 
     $ spillgate tools --root . --list
     2
-    error: this build has no `tools`
-    hint: it comes with the feature `tools`: `cargo install --path crates/spillgate --features tools`; `--features full` brings everything
+    error: this build has no `tools`: it was made without the feature `tools`
+    hint: `cargo install --path crates/spillgate --features tools` builds it; `--features full` brings everything
 
     $ spillgate fs-mcp
     2
-    error: this build has no `fs-mcp`
-    hint: it comes with the feature `tools`: `cargo install --path crates/spillgate --features tools`; `--features full` brings everything
+    error: this build has no `fs-mcp`: it was made without the feature `tools`
+    hint: `cargo install --path crates/spillgate --features tools` builds it; `--features full` brings everything
 
     $ spillgate mcp --http 0 -- true
     2
     error: this build has no `mcp --http`
-    hint: it comes with the feature `serve`: `cargo install --path crates/spillgate --features serve`; `--features full` brings everything
+    hint: `cargo install --path crates/spillgate --features serve` builds it; `--features full` brings everything
     ");
 }
 
