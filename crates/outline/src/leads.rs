@@ -412,7 +412,8 @@ mod tests {
         Query("first(.[])")
         "#);
         // jq reads whole documents only.
-        let cut = "{\n  \"items\": [\n    {\n      \"id\": 1,\n      \"name\": \"pen\"\n    },\n    {\n";
+        let cut =
+            "{\n  \"items\": [\n    {\n      \"id\": 1,\n      \"name\": \"pen\"\n    },\n    {\n";
         assert_snapshot!(led(cut, ContentKind::Json), @r#"
         .items[]: {"id": 1, "name": "pen"}
         brief: {"id": 1, "name": "pen"}

@@ -155,7 +155,9 @@ pub fn rank_entries(query: &str, entries: &[Vec<Field<'_>>]) -> Vec<RankedEntry>
         .collect();
     ranked.sort_by(|a, b| {
         let by_name = b.is_named.cmp(&a.is_named);
-        by_name.then(b.score.total_cmp(&a.score)).then(a.at.cmp(&b.at))
+        by_name
+            .then(b.score.total_cmp(&a.score))
+            .then(a.at.cmp(&b.at))
     });
     ranked
 }
@@ -267,7 +269,11 @@ mod tests {
             ("", vec![]),
         ] {
             let found = rank_entries(query, &entries);
-            let first: Vec<&str> = found.iter().take(1).map(|found| tools[found.at].0).collect();
+            let first: Vec<&str> = found
+                .iter()
+                .take(1)
+                .map(|found| tools[found.at].0)
+                .collect();
             assert_eq!(first, want, "{query}");
         }
         assert!(rank_entries("file", &[]).is_empty());

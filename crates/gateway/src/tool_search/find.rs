@@ -38,12 +38,11 @@ const MOST_NEAREST: usize = 5;
 const NEXT: &str = "Now make the right one of these calls, with your values in place of <…>.\n";
 
 /// The end of an answer after which the client's list contains the tools.
-const NEXT_LISTED: &str =
-    "These tools are in your list of tools now. Call the right one of them.\n";
+const NEXT_LISTED: &str = "These tools are in your list of tools now. Call the right one, with your values in place of <…>.\n";
 
 /// The end of an answer after which the client's list contains a tool.
 fn next_listed(name: &str) -> String {
-    format!("{name} is in your list of tools now. Call it.\n")
+    format!("{name} is in your list of tools now. Call it, with your values in place of <…>.\n")
 }
 
 /// Share of the best score from which a tool may well be the right one. With it, 19 of the 20 right
@@ -121,13 +120,17 @@ impl Tool {
         format!("{}{dash}{text}{}", self.name, self.effects())
     }
 
-    /// Returns the form of a call, in lines of its own; without one, the schema of the arguments.
-    fn call(&self) -> String {
+    /// Returns the form of a call, in lines of its own; without one, the schema of the arguments. The
+    /// call is one of the tool itself if it `is_listed`.
+    fn call(&self, is_listed: bool) -> String {
         let Some(form) = form(&self.schema) else {
             return format!("  arguments: {}\n", self.arguments());
         };
         let (name, required) = (Value::from(&*self.name), form.required);
-        let mut text = format!("  {CALL} {{\"name\": {name}, \"arguments\": {required}}}\n");
+        let mut text = match is_listed {
+            true => format!("  {} {required}\n", self.name),
+            false => format!("  {CALL} {{\"name\": {name}, \"arguments\": {required}}}\n"),
+        };
         if !form.optional.is_empty() {
             text.push_str(&format!("  optional: {}\n", form.optional));
         }
@@ -176,7 +179,7 @@ impl Tool {
             "nothing was called: {} needs {}:\n{}{NEXT}",
             self.name,
             line(&missing.join(", "), SHORT),
-            self.call()
+            self.call(false)
         )
     }
 
@@ -325,14 +328,19 @@ pub(crate) fn found(
     let named = tools.iter().find(|tool| tool.name == query.trim());
     if let Some(tool) = named.filter(|tool| lists(tool)) {
         return Found {
-            text: format!("{}\n{}", tool.line(LONG), next_listed(&tool.name)),
+            text: format!(
+                "{}\n{}{}",
+                tool.line(LONG),
+                tool.call(true),
+                next_listed(&tool.name)
+            ),
             listed: vec![tool.name.clone()],
         };
     }
     if let Some(tool) = named {
         let arguments = within(counter, tool.arguments(), MOST_TOKENS_OF_ONE);
         let call = match form(&tool.schema) {
-            Some(_) => tool.call(),
+            Some(_) => tool.call(false),
             None => String::new(),
         };
         let line = tool.line(LONG);
@@ -375,9 +383,8 @@ pub(crate) fn found(
     }
 }
 
-/// Returns the first tools, within the budget, and the names of the others. A tool that the client's
-/// list then contains needs no call. A tool that matches much less than the best is only named: small
-/// models would take it.
+/// Returns the first tools with their calls, within the budget, and the names of the others. A tool
+/// that matches much less than the best is only named: small models would take it.
 fn entries<'t>(
     shown: &[Match<'t>],
     lists: &dyn Fn(&Tool) -> bool,
@@ -387,15 +394,12 @@ fn entries<'t>(
     let mut left = MOST_TOKENS;
     for (at, Match { tool, is_close }) in shown.iter().enumerate() {
         let head = tool.line(SHORT);
-        let whole = match lists(tool) {
-            true => format!("{head}\n"),
-            false => format!("{head}\n{}", tool.call()),
-        };
+        let whole = format!("{head}\n{}", tool.call(lists(tool)));
         let names = match tool.argument_names() {
             names if names.is_empty() => format!("{head}\n"),
             names => format!("{head}\n  arguments: {names}\n"),
         };
-        let has_room = *is_close && (at < MOST_CALLS || lists(tool));
+        let has_room = *is_close && at < MOST_CALLS;
         let fits = |entry: &String| has_room && counter.count(entry) <= left;
         let Some(entry) = [whole, names].into_iter().find(fits) else {
             others.push(&*tool.name);

@@ -451,54 +451,64 @@ async fn a_list_grows_by_what_is_found() {
      | spillgate_find_tools
     read a file: (list changed) 3 of 3 tools, best first.
     read_file — Read a file. All of it. [read-only]
+      read_file {"path": "<where>"}
     Also: delete_file, same
-    read_file is in your list of tools now. Call it.
+    read_file is in your list of tools now. Call it, with your values in place of <…>.
 
     read a file: 3 of 3 tools, best first.
     read_file — Read a file. All of it. [read-only]
+      read_file {"path": "<where>"}
     Also: delete_file, same
-    read_file is in your list of tools now. Call it.
+    read_file is in your list of tools now. Call it, with your values in place of <…>.
 
     same: (list changed) same — The same of files
-    same is in your list of tools now. Call it.
+      same {}
+    same is in your list of tools now. Call it, with your values in place of <…>.
 
     read_file | same spillgate_find_tools
 
     spillgate_find_tools
     read a file: (list changed) 2 of 4 tools, best first.
     read_file — Read a file. All of it. [read-only]
+      read_file {"path": "<where>"}
     Also: files_same
-    read_file is in your list of tools now. Call it.
+    read_file is in your list of tools now. Call it, with your values in place of <…>.
 
     read a file: 2 of 4 tools, best first.
     read_file — Read a file. All of it. [read-only]
+      read_file {"path": "<where>"}
     Also: files_same
-    read_file is in your list of tools now. Call it.
+    read_file is in your list of tools now. Call it, with your values in place of <…>.
 
     same: (list changed) 2 of 4 tools, best first.
     git_same — The same of git
+      git_same {}
     files_same — The same of files
-    These tools are in your list of tools now. Call the right one of them.
+      files_same {}
+    These tools are in your list of tools now. Call the right one, with your values in place of <…>.
 
     read_file files_same git_same spillgate_find_tools
 
     spillgate_find_tools spillgate_call_tool
     read a file: (list changed) 2 of 4 tools, best first.
     read_file — Read a file. All of it. [read-only]
+      read_file {"path": "<where>"}
     Also: files_same
-    read_file is in your list of tools now. Call it.
+    read_file is in your list of tools now. Call it, with your values in place of <…>.
 
     read a file: 2 of 4 tools, best first.
     read_file — Read a file. All of it. [read-only]
+      read_file {"path": "<where>"}
     Also: files_same
-    read_file is in your list of tools now. Call it.
+    read_file is in your list of tools now. Call it, with your values in place of <…>.
 
     same: (list changed) 2 of 4 tools, best first; spillgate_find_tools with the name of one gives its whole definition.
     git_same — The same of git
       spillgate_call_tool {"name": "git_same", "arguments": {}}
     files_same — The same of files
+      files_same {}
     Now make the right one of these calls, with your values in place of <…>.
-    files_same is in your list of tools now. Call it.
+    files_same is in your list of tools now. Call it, with your values in place of <…>.
 
     read_file files_same spillgate_find_tools spillgate_call_tool
     "#);

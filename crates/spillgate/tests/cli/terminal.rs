@@ -111,5 +111,8 @@ fn a_terminal_gets_colours_and_lines_that_fit() {
     assert!(asked.contains("remove 1 stored output ("), "{asked}");
     assert!(asked.contains("nothing was removed"), "{asked}");
     let asked = seen(&tool, "spillgate rm --all", "y\n").unwrap();
-    assert!(asked.contains("removed ") && !asked.contains("removed 1 "), "{asked}");
+    assert!(
+        asked.contains("removed ") && !asked.contains("removed 1 "),
+        "{asked}"
+    );
 }
