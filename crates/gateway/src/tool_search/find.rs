@@ -384,7 +384,7 @@ pub(crate) fn found(
 }
 
 /// Returns the first tools with their calls, within the budget, and the names of the others. A tool
-/// that matches much less than the best is only named: small models would take it.
+/// that matches much less than the best does not come into a list: small models would take it.
 fn entries<'t>(
     shown: &[Match<'t>],
     lists: &dyn Fn(&Tool) -> bool,
@@ -399,7 +399,7 @@ fn entries<'t>(
             names if names.is_empty() => format!("{head}\n"),
             names => format!("{head}\n  arguments: {names}\n"),
         };
-        let has_room = *is_close && at < MOST_CALLS;
+        let has_room = at < MOST_CALLS && (*is_close || !lists(tool));
         let fits = |entry: &String| has_room && counter.count(entry) <= left;
         let Some(entry) = [whole, names].into_iter().find(fits) else {
             others.push(&*tool.name);

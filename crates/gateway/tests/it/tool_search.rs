@@ -203,7 +203,10 @@ async fn a_search_finds_tools_that_can_be_called() {
             3 of 3 tools, best first; spillgate_find_tools with the name of one gives its whole definition.
             delete_file — Remove a file for good [destructive]
               spillgate_call_tool {"name": "delete_file", "arguments": {"path": "<where>"}}
-            Also: read_file, same
+            read_file — Read a file. All of it. [read-only]
+              spillgate_call_tool {"name": "read_file", "arguments": {"path": "<where>"}}
+            same — The same of files
+              spillgate_call_tool {"name": "same", "arguments": {}}
             Now make the right one of these calls, with your values in place of <…>.
 
             ---
