@@ -53,7 +53,7 @@ pub(crate) fn cat(app: &App, cat: &Cat, out: &Output) -> Result<u8, Failure> {
     read?;
     if is_read {
         checked.finish().map_err(|what| StoreError::Damaged {
-            path: app.store.view_path(handle),
+            path: app.store.path_of(handle),
             what: format!("{what}; what was printed is not the original output"),
         })?;
     }

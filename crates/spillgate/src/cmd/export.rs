@@ -75,7 +75,7 @@ fn written(
     file.flush().map_err(failed)?;
     file.get_ref().sync_all().map_err(failed)?;
     checked.finish().map_err(|what| StoreError::Damaged {
-        path: app.store.view_path(handle),
+        path: app.store.path_of(handle),
         what: format!("{what}; nothing was written"),
     })?;
     let bytes = if is_view {

@@ -187,7 +187,7 @@ pub(crate) fn stats(app: &App, out: &Output) -> Result<u8, Failure> {
     let inline: u64 = inline.map(|entry| entry.results).sum();
     if out.json {
         out.object(&json!({
-            "store": app.store.base(),
+            "store": app.store.place(),
             "artifacts": stored.len(),
             "stored_bytes": stored_bytes,
             "passed_through": inline,
@@ -204,7 +204,7 @@ pub(crate) fn stats(app: &App, out: &Output) -> Result<u8, Failure> {
         "{} outputs are stored, {} in {}\n{} results passed through the gateway unchanged\n",
         grouped(stored.len() as u64),
         bytesize::ByteSize(stored_bytes),
-        app.store.base().display(),
+        app.store.place(),
         grouped(inline),
     )
     .expect("writing to a string");
