@@ -192,11 +192,6 @@ impl From<&LookupError> for Problem {
                 Fault::Caller,
                 "ask for a position before the end",
             ),
-            StoreError::Remote { .. } => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                Fault::Us,
-                "the bucket of the store does not work; try again later, or tell who runs the server",
-            ),
             _ => (StatusCode::INTERNAL_SERVER_ERROR, Fault::Us, ""),
         };
         Self::new(status, error.kind(), fault, error.to_string()).hint(hint)

@@ -26,4 +26,4 @@ pub use address::{Address, AddressError};
 pub use check::Checked;
 pub use connect::{ConnectError, Patience};
 pub use store::{BucketStore, Failing, Options};
-pub use sweep::{Done, Rules};
+pub use sweep::{Done, SweepRules};

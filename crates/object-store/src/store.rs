@@ -28,7 +28,7 @@ use crate::bucket::{Bucket, Entry, Head, Manifested};
 use crate::layout::Object;
 use crate::runtime::Waiting;
 use crate::source::RangeSource;
-use crate::sweep::{Done, Rules, tombstone_of};
+use crate::sweep::{Done, SweepRules, tombstone_of};
 
 /// Maximum bytes of an artifact that is copied to the cache when it is opened.
 const COPIED: u64 = 8 << 20;
@@ -52,7 +52,7 @@ pub struct Options {
     /// What happens to a new artifact that the bucket does not take.
     pub failing: Failing,
     /// Limits for all artifacts in the bucket.
-    pub rules: Rules,
+    pub rules: SweepRules,
     /// Minimum time between two sweeps, of all replicas together.
     pub sweep_every: Duration,
 }

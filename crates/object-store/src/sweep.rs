@@ -16,7 +16,7 @@ use crate::layout::Object;
 
 /// What a sweep removes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rules {
+pub struct SweepRules {
     /// Maximum time since the last use of an artifact. `None` means no limit.
     pub max_age: Option<Duration>,
     /// Maximum bytes of all artifacts together. `None` means no limit.
@@ -118,7 +118,7 @@ impl Bucket {
     /// Continues after errors of single artifacts, and returns the first of them.
     pub(crate) async fn sweep(
         &self,
-        rules: &Rules,
+        rules: &SweepRules,
         spared: Option<Handle>,
         now: SystemTime,
         at: Timestamp,
@@ -152,7 +152,7 @@ impl Bucket {
 
 struct Sweep<'a> {
     bucket: &'a Bucket,
-    rules: &'a Rules,
+    rules: &'a SweepRules,
     now: SystemTime,
     at: Timestamp,
 }

@@ -353,7 +353,9 @@ impl Settings {
             return Err(crate::left_out::failure(&what, "objects"));
         }
         #[cfg(feature = "objects")]
-        stores::address(&self.store).map(stores::parsed).transpose()?;
+        stores::address(&self.store)
+            .map(stores::parsed)
+            .transpose()?;
         #[cfg(not(feature = "cl100k"))]
         if self.tokenizer == Tokenizer::Cl100kBase {
             return Err(crate::left_out::failure("cl100k_base", "cl100k"));

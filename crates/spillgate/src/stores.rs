@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use spillgate_artifact::{Clock, Handle, Timestamp};
 #[cfg(feature = "objects")]
 use spillgate_object_store::{
-    Address, BucketStore, ConnectError, Failing, Options, Patience, Rules,
+    Address, BucketStore, ConnectError, Failing, Options, Patience, SweepRules,
 };
 #[cfg(feature = "serve")]
 use spillgate_store::Names;
@@ -154,7 +154,9 @@ impl Store {
             Some(address) => {
                 let address = parsed(address)?;
                 let variables: Vec<(String, String)> = std::env::vars_os()
-                    .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+                    .filter_map(|(name, value)| {
+                        Some((name.into_string().ok()?, value.into_string().ok()?))
+                    })
                     .collect();
                 let bucket = BucketStore::connect(
                     &address,
@@ -323,7 +325,7 @@ impl Settings {
                 WhenFailing::Refuse => Failing::Refuse,
                 WhenFailing::Keep => Failing::Keep,
             },
-            rules: Rules {
+            rules: SweepRules {
                 max_age: upkeep.max_age,
                 quota: self.quota.bytes,
                 orphan_age: self.objects.orphan_age.time.unwrap_or(day),

@@ -11,7 +11,7 @@ use spillgate_store::{Absent, ArtifactFiles, Piece, StoreError};
 use super::Task;
 use super::world::World;
 use crate::layout::{Layout, Object};
-use crate::sweep::Rules;
+use crate::sweep::SweepRules;
 
 /// An artifact as a replica made it.
 #[derive(Debug, Clone)]
@@ -230,7 +230,7 @@ impl Known {
         &mut self,
         handle: Handle,
         world: &World,
-        rules: &Rules,
+        rules: &SweepRules,
     ) -> Result<(), String> {
         let Some(one) = self.all.get_mut(&handle) else {
             return Err(format!("nobody made {handle}"));

@@ -35,11 +35,11 @@ use self::world::{Op, Refused, Wire, World};
 use crate::bucket::Bucket;
 use crate::layout::Layout;
 use crate::swap::Swap;
-use crate::sweep::{Rules, tombstone_of};
+use crate::sweep::{SweepRules, tombstone_of};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-const RULES: Rules = Rules {
+const RULES: SweepRules = SweepRules {
     max_age: Some(Duration::from_secs(10 * 3600)),
     quota: Some(80),
     orphan_age: Duration::from_secs(5 * 3600),

@@ -12,13 +12,13 @@ use spillgate_artifact::{Clock, Handle, HandleForm, SystemClock};
 use spillgate_store::conformance::{self, facts_of};
 use spillgate_store::{ArtifactStore, FileStore, Lifetime, Part, StoreError, SyncWhen};
 
-use crate::{Address, BucketStore, Failing, Options, Patience, Rules};
+use crate::{Address, BucketStore, Failing, Options, Patience, SweepRules};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
 pub(crate) const OPTIONS: Options = Options {
     failing: Failing::Refuse,
-    rules: Rules {
+    rules: SweepRules {
         max_age: Some(Duration::from_secs(30 * 86_400)),
         quota: None,
         orphan_age: Duration::from_secs(86_400),

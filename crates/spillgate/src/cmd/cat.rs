@@ -6,7 +6,7 @@ use serde_json::json;
 use spillgate_artifact::{Handle, ReadRange};
 use spillgate_lookup::Artifact;
 use spillgate_offload::Checked;
-use spillgate_store::{ArtifactStore, Part, StoreError};
+use spillgate_store::{Part, StoreError};
 use spillgate_untrusted::marked;
 
 use crate::args::Cat;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use spillgate_artifact::{FileId, Handle, ReadRange};
 use spillgate_offload::Checked;
-use spillgate_store::{ArtifactStore, Part, StoreError};
+use spillgate_store::{Part, StoreError};
 
 use super::cat::{check_secrets, copy};
 use crate::failure::{Failure, Fault};

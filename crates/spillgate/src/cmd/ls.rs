@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use serde_json::json;
 use spillgate_artifact::{Clock, Ending, Facts, Manifest, SystemClock, Timestamp};
 use spillgate_outline::grouped;
-use spillgate_store::{ArtifactStore, Listed, Survey, Unreadable};
+use spillgate_store::{Listed, Survey, Unreadable};
 use spillgate_untrusted::line;
 
 use crate::failure::Failure;

@@ -9,7 +9,6 @@ use spillgate_artifact::Tokens;
 use spillgate_llm::Dollars;
 use spillgate_offload::{Exit, LedgerEntry, Spent};
 use spillgate_outline::grouped;
-use spillgate_store::ArtifactStore;
 use spillgate_untrusted::line;
 
 use crate::failure::Failure;

@@ -29,6 +29,7 @@ fn a_command_that_is_left_out_names_its_feature() {
         &["tools", "--root", ".", "--list"],
         &["fs-mcp"],
         &["mcp", "--http", "0", "--", "true"],
+        &["--store", "s3://bucket/prefix", "ls"],
     ]
     .iter()
     .map(|arguments| {
