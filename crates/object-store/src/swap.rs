@@ -2,18 +2,21 @@
 
 use std::fs::File;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{Error, ObjectStore, ObjectStoreExt, PutMode, UpdateVersion};
+use tokio::sync::Mutex;
 
 /// How an object is replaced on the condition that it did not change since it was read.
 #[derive(Debug, Clone)]
 pub(crate) enum Swap {
     /// The bucket checks the condition (`If-Match`).
     Conditional,
-    /// The bucket is a directory, and whoever changes an object in it locks this file.
-    Locked(PathBuf),
+    /// The bucket is a directory, and whoever changes an object in it locks this file. Tasks of this
+    /// process take turns before they wait for the lock, because waiting for it holds up a thread.
+    Locked(PathBuf, Arc<Mutex<()>>),
 }
 
 impl Swap {
@@ -29,13 +32,14 @@ impl Swap {
         version: UpdateVersion,
         bytes: Bytes,
     ) -> Result<(), Error> {
-        let Self::Locked(file) = self else {
+        let Self::Locked(file, turn) = self else {
             let mode = PutMode::Update(version);
             return objects
                 .put_opts(path, bytes.into(), mode.into())
                 .await
                 .map(drop);
         };
+        let turn = turn.lock().await;
         let lock = locked(file).map_err(|source| Error::Generic {
             store: "directory",
             source: Box::new(source),
@@ -48,7 +52,7 @@ impl Swap {
             });
         }
         let put = objects.put(path, bytes.into()).await.map(drop);
-        drop(lock);
+        drop((lock, turn));
         put
     }
 }

@@ -258,3 +258,25 @@ fn what_the_environment_says_wrongly_is_told_without_secrets() {
     .unwrap_err();
     assert!(!error.to_string().contains("secret"), "{error}");
 }
+
+#[test]
+fn many_change_a_directory_at_the_same_time() {
+    let base = tempfile::tempdir().unwrap();
+    let address = format!("file://{}", base.path().display());
+    let machines = [(); 2].map(|()| Machine::at(&address, &[], OPTIONS));
+    let handle = machines[0].put(b"some bytes").unwrap();
+    std::thread::scope(|scope| {
+        for at in 0..12 {
+            let store = &machines[at % 2].store;
+            scope.spawn(move || {
+                for pinned in [true, false, true] {
+                    // Others change it all the time, so this may be refused.
+                    drop(store.pin(handle, pinned));
+                    assert!(store.open(handle).is_ok());
+                }
+            });
+        }
+    });
+    machines[0].store.pin(handle, true).unwrap();
+    assert!(machines[1].store.manifest(handle).unwrap().pinned);
+}

@@ -67,6 +67,11 @@ fn a_command_that_is_left_out_names_its_feature() {
     2
     error: this build has no `mcp --http`
     hint: it comes with the feature `serve`: `cargo install --path crates/spillgate --features serve`; `--features full` brings everything
+
+    $ spillgate --store s3://bucket/prefix ls
+    2
+    error: this build has no `--store s3://bucket/prefix`
+    hint: it comes with the feature `objects`: `cargo install --path crates/spillgate --features objects`; `--features full` brings everything
     ");
 }
 
