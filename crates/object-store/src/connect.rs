@@ -156,7 +156,10 @@ fn directory(path: &std::path::Path) -> Result<(Arc<dyn ObjectStore>, Swap), Sto
     let objects = LocalFileSystem::new_with_prefix(path)
         .map_err(|error| failed(std::io::Error::other(error)))?;
     let objects = objects.with_fsync(true).with_automatic_cleanup(true);
-    Ok((Arc::new(objects), Swap::Locked(path.join(".lock"), Arc::default())))
+    Ok((
+        Arc::new(objects),
+        Swap::Locked(path.join(".lock"), Arc::default()),
+    ))
 }
 
 /// The variables of the environment that concern a bucket, with names in small letters.

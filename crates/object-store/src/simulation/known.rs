@@ -107,6 +107,7 @@ impl Seen {
 pub(super) struct Known {
     layout: Layout,
     all: BTreeMap<Handle, One>,
+    order: Vec<Handle>,
     pub(super) seen: Seen,
 }
 
@@ -115,6 +116,7 @@ impl Known {
         Self {
             layout,
             all: BTreeMap::new(),
+            order: Vec::new(),
             seen: Seen::default(),
         }
     }
@@ -131,10 +133,17 @@ impl Known {
             gone_at: None,
         };
         self.all.insert(handle, one);
+        self.order.push(handle);
     }
 
     pub(super) fn handles(&self) -> Vec<Handle> {
         self.all.keys().copied().collect()
+    }
+
+    /// Returns the artifacts that were made last.
+    pub(super) fn newest(&self, most: usize) -> Vec<Handle> {
+        let from = self.order.len().saturating_sub(most);
+        self.order[from..].to_vec()
     }
 
     pub(super) fn files(&self, handle: Handle) -> ArtifactFiles {

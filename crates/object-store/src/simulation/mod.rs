@@ -40,14 +40,20 @@ use crate::sweep::{SweepRules, tombstone_of};
 const HOUR: Duration = Duration::from_secs(3600);
 
 const RULES: SweepRules = SweepRules {
-    max_age: Some(Duration::from_secs(10 * 3600)),
-    quota: Some(80),
-    orphan_age: Duration::from_secs(5 * 3600),
+    max_age: Some(Duration::from_secs(1800)),
+    quota: Some(30),
+    orphan_age: Duration::from_secs(1200),
     tombstone_age: Some(Duration::from_secs(100 * 3600)),
-    fresh: Duration::from_secs(600),
-    unrecorded: HOUR,
+    fresh: Duration::from_secs(5),
+    unrecorded: Duration::from_secs(30),
     most: 4,
 };
+
+/// Time between two sweeps.
+const SWEEP_EVERY: Duration = Duration::from_secs(10);
+
+/// Artifacts that are pinned, used and removed: the newest ones, so that tasks meet.
+const NEWEST: usize = 4;
 
 /// A request that arrives later than this is refused, because its signature is too old.
 const LATEST: Duration = Duration::from_secs(4 * 3600);
@@ -227,7 +233,7 @@ impl Simulation {
     }
 
     fn handle(&mut self) -> Option<Handle> {
-        let all: Vec<Handle> = self.known.handles();
+        let all = self.known.newest(NEWEST);
         (!all.is_empty()).then(|| all[self.random.index(all.len())])
     }
 
@@ -239,7 +245,7 @@ impl Simulation {
         }
         let chosen = self.random.below(100);
         let task = match chosen {
-            0..30 => {
+            0..15 => {
                 let letters = (0..14)
                     .map(|_| char::from(b'a' + u8::try_from(self.random.below(26)).unwrap()));
                 let handle: Handle = letters.collect::<String>().parse().unwrap();
@@ -247,13 +253,13 @@ impl Simulation {
                 self.known.made(handle, made);
                 Some(Task::Put(handle))
             }
-            30..55 => self.handle().map(Task::Read),
-            55..65 => {
+            15..35 => self.handle().map(Task::Read),
+            35..55 => {
                 let pinned = self.random.chance(50);
                 self.handle().map(|handle| Task::Pin(handle, pinned))
             }
-            65..75 => self.handle().map(Task::Touch),
-            75..80 => self.handle().map(Task::Remove),
+            55..75 => self.handle().map(Task::Touch),
+            75..78 => self.handle().map(Task::Remove),
             _ => Some(Task::Sweep),
         };
         if let Some(task) = task {
@@ -294,7 +300,7 @@ impl Simulation {
                     .await
             }),
             Task::Sweep => Box::pin(async move {
-                if let Some(time) = bucket.begin_sweep(HOUR, own).await? {
+                if let Some(time) = bucket.begin_sweep(SWEEP_EVERY, own).await? {
                     bucket
                         .sweep(&RULES, None, time, Timestamp::new(own))
                         .await?;
