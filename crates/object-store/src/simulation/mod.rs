@@ -466,10 +466,10 @@ impl Simulation {
                 self.finish()?;
             }
         }
-        // Everything expires. Each sweep removes only so many.
+        // Everything expires, at last the tombstones. Each sweep removes only so many.
         self.replicas[0].skew = 0;
-        for _ in 0..self.known.handles().len() + 2 {
-            self.world.lock().now += HOUR * 12;
+        for _ in 0..self.known.handles().len() + 3 {
+            self.world.lock().now += HOUR * 60;
             self.start(0, Task::Sweep);
             self.finish()?;
         }
