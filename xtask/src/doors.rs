@@ -4,6 +4,7 @@
 use anyhow::{Result, ensure};
 
 use crate::agents::DOORS;
+use crate::buckets;
 use crate::command::{cargo, run};
 use crate::libraries;
 use crate::peers;
@@ -17,7 +18,7 @@ type Step = (&'static str, fn() -> Result<()>, fn() -> Result<()>);
 const HOOKS: &str =
     "test --package spillgate --features spillgate/peers --test peers --locked -- doors::";
 
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     ("litellm", proxies::install_litellm, proxies::test_litellm),
     ("hooks", || DOORS.install(), || run(&mut cargo(HOOKS))),
     ("langchain", libraries::install_python, || {
@@ -38,6 +39,11 @@ const STEPS: [Step; 7] = [
         "ai-sdk",
         libraries::install_typescript,
         libraries::test_typescript,
+    ),
+    (
+        "seaweedfs",
+        buckets::install_seaweedfs,
+        buckets::test_seaweedfs,
     ),
 ];
 

@@ -8,10 +8,11 @@ use crate::report::{Report, say};
 use crate::workspace;
 
 /// The features of the program that bring a part, without `full`, which all other steps build.
-const PARTS: [&str; 9] = [
+const PARTS: [&str; 10] = [
     "agent",
     "cl100k",
     "login",
+    "objects",
     "pdf",
     "references",
     "serve",

@@ -5,6 +5,7 @@ mod attack;
 mod bench;
 mod book;
 mod browser;
+mod buckets;
 mod ci;
 mod command;
 mod conformance;
@@ -64,6 +65,7 @@ usage: cargo xtask <command>
   picture   run the commands of the README's picture and draw it (docs/img/session.svg)
   screens   pictures of commands in a real terminal (tmux), for docs/screens; --spillgate FILE takes a built program
   release   build and test the packages of a release, and publish nothing: --dry-run, or the names of steps
+  simulate  run the protocol of a store in a bucket with many seeds: --seeds N (default 10000); --seed N lists the steps of one
   bench     install the peers, then run benches/run.sh (further arguments go to it); with --curves first, draw how the
             cost grows with the size and the number of outputs (docs/growth.md): --quick, --only size|count, --binary PATH
 ";
@@ -107,6 +109,7 @@ fn dispatch() -> Result<ExitCode> {
         ("eval", _) => eval::run_with(&mut report, &rest)?,
         ("screens", _) => screens::run_with(&mut report, &rest)?,
         ("release", _) => release::run_with(&mut report, &rest)?,
+        ("simulate", _) => buckets::simulate(&mut report, &rest)?,
         ("bench", [first, ..]) if first == "--curves" => curves::run_with(&mut report, &rest)?,
         ("bench", _) => bench::run(&mut report, &rest)?,
         _ => {

@@ -155,6 +155,11 @@ impl From<StoreError> for Problem {
                 Fault::Us,
                 "start the server with the key of the store in SPILLGATE_STORE_KEY",
             ),
+            StoreError::Remote { .. } => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                Fault::Us,
+                "the bucket of the store does not work; try again later, or tell who runs the server",
+            ),
             _ => (StatusCode::INTERNAL_SERVER_ERROR, Fault::Us, ""),
         };
         Self::new(status, error.kind(), fault, error.to_string()).hint(hint)

@@ -118,6 +118,14 @@ impl ArtifactStore for Failing {
         self.inner.candidates()
     }
 
+    fn beginning_with(&self, beginning: &str) -> Result<Vec<Handle>, StoreError> {
+        self.inner.beginning_with(beginning)
+    }
+
+    fn count(&self) -> Result<usize, StoreError> {
+        self.inner.count()
+    }
+
     fn remove(&self, handle: Handle, why: Gone, at: Timestamp) -> Result<(), StoreError> {
         self.inner.remove(handle, why, at)
     }

@@ -68,7 +68,8 @@ const EVERYWHERE: &str = "Options of all commands";
 /// Options that every command takes.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Common {
-    /// Where artifacts are stored [env: `SPILLGATE_STORE`]
+    /// Where artifacts are stored: a directory, or the address of a bucket [env:
+    /// `SPILLGATE_STORE`]
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = EVERYWHERE)]
     pub(crate) store: Option<PathBuf>,
     /// The configuration file, spillgate.toml; for `mcp` and `auth` also a client's list of

@@ -162,7 +162,7 @@ pub(crate) fn options(common: &Common) -> Result<Vec<String>, Failure> {
     let mut arguments = Vec::new();
     for (flag, path) in [("--store", &common.store), ("--config", &common.config)] {
         if let Some(path) = path {
-            let path = std::path::absolute(path)?;
+            let path = crate::stores::absolute(path)?;
             arguments.extend([flag.to_owned(), text_of_path(&path)?]);
         }
     }

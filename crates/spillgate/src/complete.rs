@@ -8,7 +8,6 @@ use std::ops::ControlFlow;
 
 use clap_complete::Shell;
 use spillgate_artifact::{Clock, SystemClock};
-use spillgate_store::ArtifactStore;
 
 use crate::cmd::ls::{age, called};
 use crate::examples::command;

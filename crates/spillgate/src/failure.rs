@@ -16,7 +16,7 @@ use spillgate_gateway::GatewayError;
 use spillgate_lookup::LookupError;
 use spillgate_offload::{RetrieveError, Unstored};
 use spillgate_query::QueryError;
-use spillgate_store::{Absent, StoreError};
+use spillgate_store::{Absent, Remote, StoreError};
 use spillgate_transport::ConnectionError;
 
 use crate::args::Args;
@@ -324,6 +324,24 @@ impl From<StoreError> for Failure {
                 Fault::Caller,
                 "remove the write permission of others (`chmod go-w DIR`), name another one with --store DIR, or accept it with --shared-store",
             ),
+            StoreError::Remote { why, .. } => match why {
+                Remote::Unreachable => (
+                    Fault::Upstream,
+                    "check the network and the server, then try again; `spillgate doctor --no-start` checks the store",
+                ),
+                Remote::Busy => (
+                    Fault::Upstream,
+                    "try again later; if this lasts, ask who runs the server",
+                ),
+                Remote::Denied => (
+                    Fault::Caller,
+                    "check the credentials in the environment (docs/object-store.md lists the variables) and what they allow",
+                ),
+                Remote::Refused => (
+                    Fault::Caller,
+                    "check the name of the bucket and its region; `spillgate doctor --no-start` checks the store",
+                ),
+            },
             _ => (
                 Fault::Us,
                 "check that the directory exists and that you may write to it, or name another one with --store DIR",

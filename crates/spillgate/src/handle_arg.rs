@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 use std::str::FromStr;
 
 use spillgate_artifact::{Handle, HandleError};
-use spillgate_store::{ArtifactStore, FileStore};
 
 use crate::failure::{Failure, Fault};
+use crate::stores::Store;
 
 /// The argument that names the output that was stored last.
 const LAST: &str = "last";
@@ -45,7 +45,7 @@ impl FromStr for HandleArg {
 
 impl HandleArg {
     /// Returns the handle. Fails if no stored output has such a handle, or more than one.
-    pub(crate) fn find(&self, store: &FileStore) -> Result<Handle, Failure> {
+    pub(crate) fn find(&self, store: &Store) -> Result<Handle, Failure> {
         let beginning = match self {
             Self::Whole(handle) => return Ok(*handle),
             Self::Last => {
@@ -55,7 +55,7 @@ impl HandleArg {
                     ControlFlow::Break(())
                 })?;
                 return last.ok_or_else(|| {
-                    let base = store.base().display();
+                    let base = store.place();
                     Failure::new(
                         "not_found",
                         Fault::Caller,

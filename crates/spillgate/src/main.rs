@@ -33,6 +33,7 @@ mod servers;
 mod settings;
 mod store_args;
 mod store_key;
+mod stores;
 mod target;
 mod tool_output;
 #[cfg(feature = "tools")]

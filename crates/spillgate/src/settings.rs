@@ -32,6 +32,7 @@ use crate::left_out::UnreadSettings as GuardedSettings;
 use crate::models;
 use crate::quantities::{Size, Span};
 use crate::servers::{self, ServerSettings};
+use crate::stores::{self, ObjectSettings};
 use crate::tool_output::ToolOutput;
 
 with_limits! {
@@ -40,7 +41,7 @@ each #[serde(default)]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Settings {
-    /// The store directory.
+    /// The store: a directory, or the address of a bucket.
     pub(crate) store: PathBuf,
     /// Whether other users may have write access to the store.
     pub(crate) shared_store: bool,
@@ -129,6 +130,9 @@ pub(crate) struct Settings {
     /// The guarded tools.
     #[serde(default)]
     pub(crate) guarded: GuardedSettings,
+    /// A store in a bucket.
+    #[serde(default)]
+    pub(crate) objects: ObjectSettings,
     /// The position of each value in the file.
     #[serde(skip)]
     pub(crate) places: Places,
@@ -343,6 +347,15 @@ impl Settings {
             let hint = "name a directory, or leave it out";
             return Err(self.places.wrong(&["store"], "is empty", hint));
         }
+        #[cfg(not(feature = "objects"))]
+        if let Some(address) = stores::address(&self.store) {
+            let what = format!("--store {address}");
+            return Err(crate::left_out::failure(&what, "objects"));
+        }
+        #[cfg(feature = "objects")]
+        stores::address(&self.store)
+            .map(stores::parsed)
+            .transpose()?;
         #[cfg(not(feature = "cl100k"))]
         if self.tokenizer == Tokenizer::Cl100kBase {
             return Err(crate::left_out::failure("cl100k_base", "cl100k"));

@@ -7,7 +7,7 @@ use spillgate_artifact::{Clock, Handle, SystemClock, TokenBudget};
 use spillgate_llm::{ChatModel, Target};
 use spillgate_offload::{FileLedger, Ledger, Offloader, Policy};
 use spillgate_retrieval::audience;
-use spillgate_store::{FileStore, Lifetime, Receipt, Space, SyncWhen, Upkeep};
+use spillgate_store::{Receipt, Upkeep};
 
 use crate::args::{Common, LimitArgs};
 use crate::failure::Failure;
@@ -16,6 +16,7 @@ use crate::layers::{client_file, config_file};
 use crate::marks;
 use crate::models;
 use crate::settings::Settings;
+use crate::stores::Store;
 
 /// Default budget of a page on the command line, in tokens. It is so large that the size in bytes
 /// is enough to show that an ordinary page fits, so no tokenizer has to be loaded.
@@ -30,7 +31,7 @@ pub(crate) const GATEWAY_PAGE: u64 = 2500;
 pub(crate) struct App {
     common: Common,
     pub(crate) settings: Settings,
-    pub(crate) store: Arc<FileStore>,
+    pub(crate) store: Store,
     pub(crate) ledger: Arc<FileLedger>,
     pub(crate) offloader: Offloader,
     upkeep: Upkeep,
@@ -79,29 +80,15 @@ impl App {
         policy: Policy,
         purpose: Purpose,
     ) -> Result<Self, Failure> {
-        let serves = purpose == Purpose::Serving;
-        let sync = match serves {
-            true => settings.sync,
-            false => SyncWhen::Before,
-        };
         let upkeep = settings.upkeep();
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let base = std::path::absolute(&settings.store)?;
-        let store = FileStore::new(&base, Lifetime::Durable, Arc::clone(&clock));
-        let space = Space {
-            evicts: serves,
-            ..settings.space()
-        };
-        let store = settings.with_key(store, purpose != Purpose::Looking)?;
-        let store = Arc::new(store.synced(sync).within(space));
-        store.check_format()?;
-        if !settings.shared_store {
-            store.check_base()?;
-        }
-        let ledger = Arc::new(FileLedger::new(base.join("ledger.ndjson")));
+        let (serves, stores) = (purpose == Purpose::Serving, purpose != Purpose::Looking);
+        let store = Store::open(&settings, (serves, stores), &clock)?;
+        let ledger = store.files().base().join("ledger.ndjson");
+        let ledger = Arc::new(FileLedger::new(ledger));
         let door = audience::command_line(&store_option(common));
         let offloader = Offloader::new(
-            Arc::clone(&store) as _,
+            store.artifacts(),
             policy,
             settings.tokenizer.counter(),
             door,
@@ -181,7 +168,7 @@ impl App {
     /// Removes the leftovers of killed writers. A gateway does so at its start, because a killed
     /// gateway is usually restarted soon.
     pub(crate) fn clear_leftovers(&self) {
-        if let Err(error) = self.store.remove_leftovers(self.upkeep.idle) {
+        if let Err(error) = self.store.files().remove_leftovers(self.upkeep.idle) {
             tracing::warn!(%error, "files left by killed processes could not be removed from the store");
         }
     }

@@ -83,6 +83,16 @@ pub enum StoreError {
         /// What makes it unsafe.
         why: String,
     },
+    /// A store that is reached by network did not do what it was asked.
+    #[error("{place}: {what}")]
+    Remote {
+        /// The address of the store.
+        place: String,
+        /// What kind of failure it is.
+        why: Remote,
+        /// What happened, without credentials.
+        what: String,
+    },
     /// Any other error of the system.
     #[error("{}: {source}", .path.display())]
     Io {
@@ -119,9 +129,28 @@ impl StoreError {
             Self::Newer { .. } => "store_newer",
             Self::Locked { .. } | Self::Keyless { .. } => "store_locked",
             Self::Exposed { .. } => "store_exposed",
+            Self::Remote { why, .. } => match why {
+                Remote::Unreachable => "store_unreachable",
+                Remote::Denied => "store_denied",
+                Remote::Refused => "store_refused",
+                Remote::Busy => "store_busy",
+            },
             Self::Io { .. } => "store_io",
         }
     }
+}
+
+/// What kind of failure of a remote store it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Remote {
+    /// It gave no answer: it is down, or the network is.
+    Unreachable,
+    /// It does not accept the credentials, or they do not allow the request.
+    Denied,
+    /// It understood the request and refused it, or gave an answer that makes no sense.
+    Refused,
+    /// It is overloaded or failed by itself, also when it was asked again.
+    Busy,
 }
 
 /// Why an encrypted artifact cannot be decrypted.

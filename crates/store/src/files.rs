@@ -150,6 +150,11 @@ impl FileStore {
         self.key.as_ref().filter(|_| self.encrypts)
     }
 
+    /// The key with which encrypted artifacts are read.
+    pub(crate) fn store_key(&self) -> Option<&StoreKey> {
+        self.key.as_ref()
+    }
+
     /// Creates a directory in the base, and the base if it may be created.
     pub(crate) fn make(&self, directory: &Path) -> Result<(), StoreError> {
         self.base.make(directory)
@@ -392,6 +397,10 @@ impl ArtifactStore for FileStore {
 
     fn candidates(&self) -> Result<Vec<Candidate>, StoreError> {
         self.swept_candidates()
+    }
+
+    fn beginning_with(&self, beginning: &str) -> Result<Vec<Handle>, StoreError> {
+        self.handles_beginning_with(beginning)
     }
 
     fn remove(&self, handle: Handle, why: Gone, at: Timestamp) -> Result<(), StoreError> {

@@ -45,6 +45,7 @@ mod retention;
 mod room;
 mod sealed;
 mod survey;
+mod tier;
 mod tombstone;
 mod upkeep;
 
@@ -57,17 +58,19 @@ use spillgate_artifact::{ByteSource, Facts, Handle, HandleForm, Manifest, Timest
 
 pub use derived::Derived;
 pub use disk::SyncWhen;
-pub use error::{Absent, Locked, StoreError};
+pub use error::{Absent, Locked, Remote, StoreError};
 pub use files::{FileSource, FileStore, Lifetime};
 pub use hashing::Hashing;
 pub use key::{KEY_VARIABLE, StoreKey, StoreKeyError, keep_key_from};
+pub use manifest::check_index;
 pub use memory::MemoryStore;
 pub use names::{ContentName, ContentNameError, Names};
 pub use open::open_regular;
 pub use retention::{Candidate, Retention, Swept, sweep};
 pub use room::Space;
 pub use survey::{Survey, Unreadable};
-pub use tombstone::Gone;
+pub use tier::{ArtifactFiles, Piece};
+pub use tombstone::{Gone, Tombstone};
 pub use upkeep::{Notes, Upkeep};
 
 /// Stores artifacts. This is the smallest set of methods that a store needs. All methods may be
@@ -116,6 +119,24 @@ pub trait ArtifactStore: Send + Sync + fmt::Debug {
     /// Returns what a sweep has to know about each artifact.
     fn candidates(&self) -> Result<Vec<Candidate>, StoreError> {
         self.survey().map(retention::candidates)
+    }
+
+    /// Returns the handles of all artifacts, also of damaged ones, that begin with `beginning`, in
+    /// the order of their names.
+    fn beginning_with(&self, beginning: &str) -> Result<Vec<Handle>, StoreError> {
+        let Survey { listed, damaged } = self.survey()?;
+        let listed = listed.iter().map(|one| one.manifest.handle);
+        let all = listed.chain(damaged.iter().map(|one| one.handle));
+        let mut found: Vec<Handle> = all
+            .filter(|handle| handle.to_string().starts_with(beginning))
+            .collect();
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    /// Returns the number of all artifacts, also of damaged ones.
+    fn count(&self) -> Result<usize, StoreError> {
+        Ok(self.beginning_with("")?.len())
     }
 
     /// Removes an artifact, even a damaged one, and records why and when.

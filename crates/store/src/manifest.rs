@@ -19,9 +19,10 @@ use crate::key::{ArtifactKey, SALT_BYTES, Sealed};
 use crate::open::{open_regular, to_json, write_whole};
 use crate::sealed::salt;
 
-/// Members that the manifest's checksum does not cover: `pinned`, because it can change, and
-/// `checks`, because it contains the checksum.
-const NOT_SUMMED: [&str; 2] = ["pinned", "checks"];
+/// Members that the manifest's checksum does not cover: `pinned` and `revision`, because they can
+/// change, and `checks`, because it contains the checksum. A store in a bucket writes another
+/// `revision` with each change.
+const NOT_SUMMED: [&str; 3] = ["pinned", "revision", "checks"];
 
 /// Creates the manifest of a new artifact, with checksums of the parts that its SHA-256 does not
 /// cover. With a key, its arguments are encrypted.
@@ -160,12 +161,8 @@ pub(crate) fn check(manifest: &Manifest, path: &Path, bytes: &[u8]) -> Result<()
     }
 }
 
-/// Checks that the line index has not changed since it was written.
-pub(crate) fn check_index(
-    manifest: &Manifest,
-    path: &Path,
-    index: &[u8],
-) -> Result<(), StoreError> {
+/// Checks that the line index has not changed since it was written. Errors name `path`.
+pub fn check_index(manifest: &Manifest, path: &Path, index: &[u8]) -> Result<(), StoreError> {
     match &manifest.checks {
         Some(checks) if checks.index != crc32fast::hash(index) => {
             let what = "the line index is not what was written (CRC-32)";

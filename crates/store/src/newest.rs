@@ -95,7 +95,10 @@ impl FileStore {
 
     /// Returns the handles of all artifacts, also of damaged ones, that begin with `beginning`, in the order of their
     /// names. Reads no manifest.
-    pub fn beginning_with(&self, beginning: &str) -> Result<Vec<Handle>, StoreError> {
+    pub(crate) fn handles_beginning_with(
+        &self,
+        beginning: &str,
+    ) -> Result<Vec<Handle>, StoreError> {
         let mut found = Vec::new();
         for (place, directory) in self.places()? {
             let name = place.to_string();
@@ -106,11 +109,6 @@ impl FileStore {
         }
         found.sort_unstable();
         Ok(found)
-    }
-
-    /// Returns the number of all artifacts, also of damaged ones. Reads no manifest.
-    pub fn count(&self) -> Result<usize, StoreError> {
-        Ok(self.beginning_with("")?.len())
     }
 
     /// Returns what a sweep has to know about each artifact, from the names, sizes and times of the files. Whether an

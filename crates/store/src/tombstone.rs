@@ -19,15 +19,19 @@ pub enum Gone {
 /// artifact was removed and which call produces it again (docs/spec/texts.md, "Dead handles"). It
 /// contains none of the artifact's bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Tombstone {
-    pub(crate) why: Gone,
-    pub(crate) at: Timestamp,
-    pub(crate) tool: String,
+pub struct Tombstone {
+    /// Why the artifact is gone.
+    pub why: Gone,
+    /// When it was removed.
+    pub at: Timestamp,
+    /// The tool whose call would produce it again.
+    pub tool: String,
 }
 
 impl Tombstone {
     /// Creates a tombstone. Without a readable manifest the name of the tool is unknown.
-    pub(crate) fn of(manifest: Option<&Manifest>, why: Gone, at: Timestamp) -> Self {
+    #[must_use]
+    pub fn of(manifest: Option<&Manifest>, why: Gone, at: Timestamp) -> Self {
         let tool = manifest.map(|manifest| manifest.facts.origin.tool.clone());
         Self {
             why,

@@ -6,7 +6,7 @@ use serde_json::json;
 use spillgate_artifact::{Handle, ReadRange};
 use spillgate_lookup::Artifact;
 use spillgate_offload::Checked;
-use spillgate_store::{ArtifactStore, Part, StoreError};
+use spillgate_store::{Part, StoreError};
 use spillgate_untrusted::marked;
 
 use crate::args::Cat;
@@ -53,7 +53,7 @@ pub(crate) fn cat(app: &App, cat: &Cat, out: &Output) -> Result<u8, Failure> {
     read?;
     if is_read {
         checked.finish().map_err(|what| StoreError::Damaged {
-            path: app.store.view_path(handle),
+            path: app.store.path_of(handle),
             what: format!("{what}; what was printed is not the original output"),
         })?;
     }

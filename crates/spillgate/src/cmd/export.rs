@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use spillgate_artifact::{FileId, Handle, ReadRange};
 use spillgate_offload::Checked;
-use spillgate_store::{ArtifactStore, Part, StoreError};
+use spillgate_store::{Part, StoreError};
 
 use super::cat::{check_secrets, copy};
 use crate::failure::{Failure, Fault};
@@ -75,7 +75,7 @@ fn written(
     file.flush().map_err(failed)?;
     file.get_ref().sync_all().map_err(failed)?;
     checked.finish().map_err(|what| StoreError::Damaged {
-        path: app.store.view_path(handle),
+        path: app.store.path_of(handle),
         what: format!("{what}; nothing was written"),
     })?;
     let bytes = if is_view {

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use serde_json::json;
 use spillgate_artifact::{Clock, Ending, Facts, Manifest, SystemClock, Timestamp};
 use spillgate_outline::grouped;
-use spillgate_store::{ArtifactStore, Listed, Survey, Unreadable};
+use spillgate_store::{Listed, Survey, Unreadable};
 use spillgate_untrusted::line;
 
 use crate::failure::Failure;
@@ -50,21 +50,20 @@ pub(crate) fn ls(app: &App, ls: &Ls, out: &Output) -> Result<u8, Failure> {
             .expect("writing to a string");
     }
     out.raw(app.offloader.redacted(&text).as_bytes())?;
-    let base = app.store.base();
+    let place = app.store.place();
     let is_limited = out.terminal && (ls.limit.is_some() || ls.is_filtered());
     let all = if is_limited || (out.terminal && listed.is_empty()) {
         app.store.count()?
     } else {
         listed.len()
     };
-    if !base.exists() {
-        out.note(&format!("there is no store in {} yet", base.display()));
+    if !app.store.exists() {
+        out.note(&format!("there is no store in {place} yet"));
     } else if is_limited && listed.len() < all {
         out.note(&format!("{} of {all} outputs", listed.len()));
     } else if out.terminal && all == 0 {
         out.note(&format!(
-            "nothing is stored in {}; `spillgate run -- COMMAND` stores a large output",
-            base.display()
+            "nothing is stored in {place}; `spillgate run -- COMMAND` stores a large output"
         ));
     }
     Ok(0)

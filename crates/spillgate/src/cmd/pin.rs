@@ -1,7 +1,6 @@
 //! `spillgate pin`: protects a stored output from being removed because of the quota or its age.
 
 use serde_json::json;
-use spillgate_store::ArtifactStore;
 
 use crate::args::Pin;
 use crate::failure::Failure;

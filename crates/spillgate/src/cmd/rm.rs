@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use serde_json::json;
 use spillgate_artifact::{Clock, Handle, SystemClock};
-use spillgate_store::{ArtifactStore, Gone, Survey};
+use spillgate_store::{Gone, Survey};
 
 use crate::failure::{Failure, Fault};
 use crate::output::Output;

@@ -6,7 +6,6 @@ use regex::{Captures, Regex};
 use serde_json::json;
 use spillgate_artifact::{Handle, TokenBudget};
 use spillgate_search::SearchQuery;
-use spillgate_store::ArtifactStore;
 use spillgate_untrusted::marked;
 
 use crate::args::Search;

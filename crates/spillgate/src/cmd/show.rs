@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use spillgate_store::ArtifactStore;
 
 use crate::args::Show;
 use crate::failure::{Failure, Fault};

@@ -9,7 +9,6 @@ use spillgate_artifact::Tokens;
 use spillgate_llm::Dollars;
 use spillgate_offload::{Exit, LedgerEntry, Spent};
 use spillgate_outline::grouped;
-use spillgate_store::ArtifactStore;
 use spillgate_untrusted::line;
 
 use crate::failure::Failure;
@@ -187,7 +186,7 @@ pub(crate) fn stats(app: &App, out: &Output) -> Result<u8, Failure> {
     let inline: u64 = inline.map(|entry| entry.results).sum();
     if out.json {
         out.object(&json!({
-            "store": app.store.base(),
+            "store": app.store.place(),
             "artifacts": stored.len(),
             "stored_bytes": stored_bytes,
             "passed_through": inline,
@@ -204,7 +203,7 @@ pub(crate) fn stats(app: &App, out: &Output) -> Result<u8, Failure> {
         "{} outputs are stored, {} in {}\n{} results passed through the gateway unchanged\n",
         grouped(stored.len() as u64),
         bytesize::ByteSize(stored_bytes),
-        app.store.base().display(),
+        app.store.place(),
         grouped(inline),
     )
     .expect("writing to a string");

@@ -3,7 +3,7 @@
 use serde_json::json;
 use spillgate_artifact::Handle;
 use spillgate_offload::{Verified, verify as check};
-use spillgate_store::{ArtifactStore, StoreError};
+use spillgate_store::StoreError;
 
 use crate::args::Verify;
 use crate::failure::Failure;

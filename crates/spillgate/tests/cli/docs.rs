@@ -166,6 +166,11 @@ fn the_commands_of_the_readme_run() {
 }
 
 #[test]
+fn the_commands_for_a_bucket_run() {
+    check("docs/object-store.md", &Tool::new(), 1);
+}
+
+#[test]
 fn the_settings_of_the_pages_are_read() {
     let tool = Tool::new();
     let file = tool.home().join("example.toml");

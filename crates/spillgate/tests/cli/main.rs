@@ -38,6 +38,7 @@ mod large;
 mod lookups;
 mod many_files;
 mod mistakes;
+mod objects;
 mod profiles;
 mod programs;
 mod provider;

@@ -51,6 +51,7 @@ impl Tool {
             .args(args)
             .env("HOME", self.home.path())
             .env_remove("XDG_CONFIG_HOME")
+            .env_remove("XDG_CACHE_HOME")
             .env_remove("XDG_STATE_HOME")
             .env("SPILLGATE_STORE", self.store());
         command

@@ -29,6 +29,7 @@ fn a_command_that_is_left_out_names_its_feature() {
         &["tools", "--root", ".", "--list"],
         &["fs-mcp"],
         &["mcp", "--http", "0", "--", "true"],
+        &["--store", "s3://bucket/prefix", "ls"],
     ]
     .iter()
     .map(|arguments| {
@@ -64,8 +65,13 @@ fn a_command_that_is_left_out_names_its_feature() {
 
     $ spillgate mcp --http 0 -- true
     2
-    error: this build has no `mcp --http`
+    error: this build has no `mcp --http`: it was made without the feature `serve`
     hint: `cargo install --path crates/spillgate --features serve` builds it; `--features full` brings everything
+
+    $ spillgate --store s3://bucket/prefix ls
+    2
+    error: this build has no `--store s3://bucket/prefix`: it was made without the feature `objects`
+    hint: `cargo install --path crates/spillgate --features objects` builds it; `--features full` brings everything
     ");
 }
 

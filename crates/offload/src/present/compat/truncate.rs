@@ -1,7 +1,7 @@
 //! The `truncate` profile, and the message for a result that could not be stored.
 
 use spillgate_artifact::{ContentKind, HandleForm, Stats};
-use spillgate_store::StoreError;
+use spillgate_store::{Remote, StoreError};
 use spillgate_text::{ScanFacts, TokenCounter};
 
 use crate::RetrieveError;
@@ -174,6 +174,12 @@ fn reason(error: &StoreError) -> &'static str {
         StoreError::Exposed { .. } => "the store is not safe: others may write to it",
         StoreError::Keyless { .. } => "the store has to be encrypted, and there is no key",
         StoreError::Newer { .. } => "the store is of a newer version",
+        StoreError::Remote { why, .. } => match why {
+            Remote::Unreachable => "the store cannot be reached",
+            Remote::Denied => "the store does not accept the credentials",
+            Remote::Busy => "the store is overloaded",
+            Remote::Refused => "the store refused it",
+        },
         _ => "the store failed",
     }
 }

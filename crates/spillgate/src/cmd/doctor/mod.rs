@@ -20,6 +20,7 @@ use crate::clients::{files, is_program, on_path, records, surroundings};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::settings::Settings;
+use crate::stores::address;
 
 /// A server to start, and the finding to fill in.
 struct Start {
@@ -47,7 +48,7 @@ pub(crate) fn doctor(common: &Common, doctor: &Doctor, out: &Output) -> Result<u
                 .fix("to use the gateway, add a server in a client, then run `spillgate wrap CLIENT`"),
         );
     }
-    stores(settings.store.clone(), &starts, &mut findings);
+    stores(&settings, &starts, &mut findings);
     programs(&starts, &mut findings);
     if !doctor.no_start {
         let limit = Duration::from_secs(doctor.timeout);
@@ -211,8 +212,8 @@ fn offered(lookups: &Lookups, client: Client, of: Finding) -> Option<Finding> {
 }
 
 /// Checks each store that a gateway writes to.
-fn stores(own: PathBuf, starts: &[Start], findings: &mut Findings) {
-    let mut stores = BTreeSet::from([own]);
+fn stores(settings: &Settings, starts: &[Start], findings: &mut Findings) {
+    let mut stores = BTreeSet::from([settings.store.clone()]);
     for start in starts {
         let words = &start.launch.arguments;
         let ours = words
@@ -223,6 +224,10 @@ fn stores(own: PathBuf, starts: &[Start], findings: &mut Findings) {
         stores.extend(named.skip(1).take(1).map(PathBuf::from));
     }
     for store in stores {
+        if address(&store).is_some() {
+            findings.extend(bucket(settings, store));
+            continue;
+        }
         let of = Finding::of(None, None);
         let place = store.display();
         findings.add(match writable(&store) {
@@ -232,6 +237,35 @@ fn stores(own: PathBuf, starts: &[Start], findings: &mut Findings) {
                 .fix("make the directory writable, or name another one with --store DIR"),
         });
     }
+}
+
+/// Checks what a store needs of its bucket.
+fn bucket(settings: &Settings, store: PathBuf) -> Vec<Finding> {
+    let place = store.display().to_string();
+    let settings = Settings {
+        store,
+        ..settings.clone()
+    };
+    let of = || Finding::of(None, None);
+    let checked = match crate::stores::checked(&settings) {
+        Ok(checked) => checked,
+        Err(failure) => {
+            let finding = of().broken(failure.text().to_owned());
+            return vec![finding.fix(failure.hint)];
+        }
+    };
+    let tried = checked.len();
+    let wrong = checked
+        .into_iter()
+        .find_map(|(what, wrong)| Some((what, wrong?)));
+    vec![match wrong {
+        Some((what, wrong)) => of()
+            .broken(format!("the store {place} cannot be used: to {what} does not work: {wrong}"))
+            .fix("docs/object-store.md lists what a bucket and its credentials have to allow"),
+        None => of().good(format!(
+            "the store can be used: {place} passed {tried} checks (store, conditions, read, list, remove)"
+        )),
+    }]
 }
 
 /// Tries to create a file in the directory or, if it does not exist, in its nearest existing

@@ -1,0 +1,630 @@
+//! The store: a bucket, with a store in files as its cache.
+//!
+//! A new artifact is first stored in the cache and then sent to the bucket; its receipt is returned
+//! after its manifest is there. Nothing is sent before that, because a draft may still be refused, or
+//! stored with marks in place of its secrets.
+//!
+//! Reading an artifact always begins with its manifest in the bucket, which tells whether it exists.
+//! Its pieces are read from the cache, or from the bucket: a small artifact is copied to the cache as
+//! a whole, a large one is read in parts.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use spillgate_artifact::{ByteSource, Clock, Facts, Handle, HandleForm, Manifest, Timestamp};
+use spillgate_store::{
+    Absent, ArtifactStore, Candidate, Draft, FileStore, Gone, Listed, Part, Piece, Receipt,
+    StoreError, Stored, Survey, Unreadable, Upkeep, check_index,
+};
+
+use crate::bucket::{Bucket, Entry, Head, Manifested};
+use crate::layout::Object;
+use crate::runtime::Waiting;
+use crate::source::RangeSource;
+use crate::sweep::{Done, SweepRules, tombstone_of};
+
+/// Maximum bytes of an artifact that is copied to the cache when it is opened.
+const COPIED: u64 = 8 << 20;
+
+/// How many artifacts the store remembers having recorded a use of.
+const REMEMBERED: usize = 10_000;
+
+/// What happens to a new artifact that the bucket does not take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Failing {
+    /// It is not stored.
+    #[default]
+    Refuse,
+    /// It is kept in the cache until the bucket takes it. Until then, only this machine can read it.
+    Keep,
+}
+
+/// Settings of a store in a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// What happens to a new artifact that the bucket does not take.
+    pub failing: Failing,
+    /// Limits for all artifacts in the bucket.
+    pub rules: SweepRules,
+    /// Minimum time between two sweeps, of all replicas together.
+    pub sweep_every: Duration,
+}
+
+/// Keeps artifacts in a bucket. Any number of processes on any machines may use the same bucket.
+#[derive(Debug, Clone)]
+pub struct BucketStore(Arc<Inner>);
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    bucket: Arc<Bucket>,
+    cache: Arc<FileStore>,
+    waiting: Waiting,
+    clock: Arc<dyn Clock>,
+    options: Options,
+    /// When uses of artifacts were recorded.
+    touched: Mutex<HashMap<Handle, Timestamp>>,
+}
+
+impl BucketStore {
+    pub(crate) fn new(
+        bucket: Bucket,
+        cache: Arc<FileStore>,
+        clock: Arc<dyn Clock>,
+        options: Options,
+    ) -> Result<Self, StoreError> {
+        let waiting = Waiting::new().map_err(|source| StoreError::Io {
+            path: "the client of the bucket".into(),
+            source,
+        })?;
+        Ok(Self(Arc::new(Inner {
+            bucket: Arc::new(bucket),
+            cache,
+            waiting,
+            clock,
+            options,
+            touched: Mutex::default(),
+        })))
+    }
+
+    /// The address of the store.
+    #[must_use]
+    pub fn place(&self) -> &str {
+        &self.0.bucket.place
+    }
+
+    /// The store in files that is its cache.
+    #[must_use]
+    pub fn cache(&self) -> &Arc<FileStore> {
+        &self.0.cache
+    }
+
+    /// Tries what the store needs of its bucket; returns a line for each step.
+    #[must_use]
+    pub fn check(&self) -> Vec<crate::Checked> {
+        let bucket = Arc::clone(&self.0.bucket);
+        let checked = self.0.waiting.run(async move { Ok(bucket.check().await) });
+        checked.unwrap_or_default()
+    }
+
+    /// Maintains the cache. Sends what was kept because the bucket did not take it. Sweeps the bucket
+    /// if nobody did so for a while. Never removes `spared`, whose handle was shown a moment ago.
+    pub fn keep_up(
+        &self,
+        upkeep: &Upkeep,
+        spared: Option<Handle>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let inner = &self.0;
+        let kept = inner.cache.keep_up(upkeep, spared, now);
+        let sent = inner.send_kept();
+        let swept = match inner.asks_for_sweep(now) {
+            true => self.sweep_if_due(spared, now).map(drop),
+            false => Ok(()),
+        };
+        kept.and(sent).and(swept)
+    }
+
+    /// Sweeps the bucket if the last sweep began long enough ago. Returns what it did, or `None`.
+    pub fn sweep_if_due(
+        &self,
+        spared: Option<Handle>,
+        now: Timestamp,
+    ) -> Result<Option<Done>, StoreError> {
+        let Options {
+            rules, sweep_every, ..
+        } = self.0.options;
+        let bucket = Arc::clone(&self.0.bucket);
+        self.0.waiting.run(async move {
+            let begun = bucket.begin_sweep(sweep_every, now.system_time()).await?;
+            match begun {
+                Some(time) => bucket.sweep(&rules, spared, time, now).await.map(Some),
+                None => Ok(None),
+            }
+        })
+    }
+
+    /// Returns the artifacts that only this machine has, because the bucket did not take them.
+    #[must_use]
+    pub fn kept(&self) -> Vec<Handle> {
+        self.0.kept()
+    }
+}
+
+impl Inner {
+    /// Runs a part of the protocol.
+    fn ask<T, F>(
+        &self,
+        part: impl FnOnce(Arc<Bucket>) -> F + Send + 'static,
+    ) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        self.waiting.run(part(Arc::clone(&self.bucket)))
+    }
+
+    pub(crate) fn read(
+        &self,
+        handle: Handle,
+        piece: Piece,
+        range: (u64, u64),
+        size: u64,
+    ) -> Result<Bytes, StoreError> {
+        self.ask(move |bucket| async move { bucket.read(handle, piece, range, size).await })
+    }
+
+    fn parsed(&self, handle: Handle, bytes: &[u8]) -> Result<Manifest, StoreError> {
+        let address = self.bucket.address(handle, Object::Head);
+        self.cache.parse_manifest(handle, &address, bytes)
+    }
+
+    /// Returns the manifest of an artifact, as it is in the bucket and parsed.
+    fn manifest(&self, handle: Handle) -> Result<(Manifested, Manifest), StoreError> {
+        let stored = self.ask(move |bucket| async move { bucket.manifest(handle).await })?;
+        let manifest = self.parsed(handle, &stored.bytes)?;
+        Ok((stored, manifest))
+    }
+
+    /// Returns an artifact from the cache, after it was copied there.
+    pub(crate) fn copied(&self, handle: Handle) -> Result<Stored, StoreError> {
+        let (stored, _) = self.manifest(handle)?;
+        self.copy(handle, &stored.bytes)?;
+        self.cache.open(handle)
+    }
+
+    /// Copies an artifact to the cache.
+    fn copy(&self, handle: Handle, manifest: &[u8]) -> Result<(), StoreError> {
+        let mut failed = None;
+        let copied = self.cache.adopt(handle, manifest, &mut |piece, file| {
+            let mut file: File = file.try_clone()?;
+            let fetched =
+                self.ask(move |bucket| async move { bucket.fetch(handle, piece, &mut file).await });
+            fetched.map_err(|error| {
+                failed = Some(error);
+                io::Error::other("it cannot be fetched")
+            })
+        });
+        match failed {
+            Some(error) => Err(error),
+            None => copied,
+        }
+    }
+
+    /// Opens an artifact whose manifest was just read.
+    fn opened(self: &Arc<Self>, manifest: Manifest, bytes: &[u8]) -> Result<Stored, StoreError> {
+        let handle = manifest.handle;
+        if self.cache.has(handle)
+            && let Some(stored) = self.cached(&manifest)?
+        {
+            return Ok(stored);
+        }
+        let facts = &manifest.facts;
+        let view = match facts.view.is_raw {
+            true => 0,
+            false => facts.view.bytes,
+        };
+        let is_sealed = manifest.encryption.is_some();
+        if is_sealed {
+            self.cache.check_key(&manifest)?;
+        }
+        if is_sealed || facts.raw_bytes.saturating_add(view) <= COPIED {
+            match self.copy(handle, bytes) {
+                Ok(()) => {
+                    if let Some(stored) = self.cached(&manifest)? {
+                        return Ok(stored);
+                    }
+                }
+                // The disk of this machine is full: the artifact can be read without a copy.
+                Err(
+                    StoreError::Full { .. } | StoreError::Reserve { .. } | StoreError::Io { .. },
+                ) if !is_sealed => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.in_parts(manifest)
+    }
+
+    /// Opens the copy of an artifact in the cache; `None` if it is not right, so that it has to be
+    /// copied again.
+    fn cached(&self, manifest: &Manifest) -> Result<Option<Stored>, StoreError> {
+        match self.cache.open(manifest.handle) {
+            Ok(mut stored) if stored.manifest.facts == manifest.facts => {
+                stored.manifest.pinned = manifest.pinned;
+                Ok(Some(stored))
+            }
+            Err(error @ (StoreError::Locked { .. } | StoreError::Newer { .. })) => Err(error),
+            _ => {
+                self.cache.discard(manifest.handle);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Opens an artifact whose pieces are read from the bucket when they are needed.
+    fn in_parts(self: &Arc<Self>, manifest: Manifest) -> Result<Stored, StoreError> {
+        let handle = manifest.handle;
+        let index = self.ask(move |bucket| async move {
+            let mut index = Vec::new();
+            bucket.fetch(handle, Piece::Index, &mut index).await?;
+            Ok(index)
+        })?;
+        let address = self.bucket.address(handle, Object::Piece(Piece::Index));
+        check_index(&manifest, &address, &index)?;
+        let source = |piece, len| -> Arc<dyn ByteSource> {
+            Arc::new(RangeSource::new(Arc::clone(self), handle, piece, len))
+        };
+        let raw = source(Piece::Body, manifest.facts.raw_bytes);
+        let view = match manifest.facts.view.is_raw {
+            true => Arc::clone(&raw),
+            false => source(Piece::View, manifest.facts.view.bytes),
+        };
+        Ok(Stored {
+            manifest,
+            raw,
+            view,
+            index,
+            derived: None,
+            file: None,
+        })
+    }
+
+    /// Sends an artifact in the cache to the bucket.
+    fn send(&self, handle: Handle) -> Result<(), StoreError> {
+        let files = self.cache.artifact_files(handle)?;
+        self.ask(move |bucket| async move { bucket.put(handle, &files).await })
+    }
+
+    /// Records that an artifact is used, if that was not recorded for a while. Fails if the artifact
+    /// was removed a moment ago.
+    fn touch(&self, handle: Handle, modified: SystemTime) -> Result<(), StoreError> {
+        let now = self.clock.now();
+        let is_old = |time: Timestamp| time.age_at(now) > self.options.rules.unrecorded;
+        {
+            let mut touched = self.touched.lock();
+            let known = touched.get(&handle).copied();
+            if !is_old(known.unwrap_or(Timestamp::new(modified))) {
+                return Ok(());
+            }
+            if touched.len() >= REMEMBERED {
+                touched.retain(|_, time| !is_old(*time));
+            }
+            if touched.len() < REMEMBERED {
+                touched.insert(handle, now);
+            }
+        }
+        let touched =
+            self.ask(move |bucket| async move { bucket.rewrite(handle, None, &|_| Ok(())).await });
+        match touched {
+            Err(error @ StoreError::Absent { .. }) => Err(error),
+            Err(error) => {
+                // It can be read all the same, for example if the credentials allow nothing else.
+                tracing::debug!(%handle, %error, "the use of a stored output could not be recorded");
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// The directory with one empty file for each artifact that only this machine has.
+    fn kept_directory(&self) -> PathBuf {
+        self.cache.base().join("kept")
+    }
+
+    fn kept_file(&self, handle: Handle) -> PathBuf {
+        let name = handle.to_string().replace('/', ".");
+        self.kept_directory().join(name)
+    }
+
+    fn kept(&self) -> Vec<Handle> {
+        let entries = fs::read_dir(self.kept_directory()).into_iter().flatten();
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        names
+            .filter_map(|name| crate::layout::Layout::handle(&name))
+            .collect()
+    }
+
+    fn is_kept(&self, handle: Handle) -> bool {
+        self.options.failing == Failing::Keep && self.kept_file(handle).exists()
+    }
+
+    /// Keeps an artifact in the cache until the bucket takes it.
+    fn keep(&self, handle: Handle) -> Result<(), StoreError> {
+        // Pinned, it stays although the cache needs room.
+        self.cache.pin(handle, true)?;
+        let path = self.kept_file(handle);
+        fs::create_dir_all(self.kept_directory())
+            .and_then(|()| File::create(&path).map(drop))
+            .map_err(|source| StoreError::Io { path, source })
+    }
+
+    /// Sends what was kept.
+    fn send_kept(&self) -> Result<(), StoreError> {
+        for handle in self.kept() {
+            if self.cache.has(handle) {
+                self.cache.pin(handle, false)?;
+                if let Err(error) = self.send(handle) {
+                    self.cache.pin(handle, true)?;
+                    return Err(error);
+                }
+            }
+            let path = self.kept_file(handle);
+            fs::remove_file(&path).map_err(|source| StoreError::Io { path, source })?;
+            tracing::info!(%handle, "a stored output that was kept on this machine is in the bucket now");
+        }
+        Ok(())
+    }
+
+    /// Whether this process should ask the bucket when the last sweep was. A file in the cache
+    /// tells when a process of this machine asked last.
+    fn asks_for_sweep(&self, now: Timestamp) -> bool {
+        let path = self.cache.base().join(".asked");
+        let asked = fs::metadata(&path).and_then(|found| found.modified());
+        let age = asked.map(|asked| Timestamp::new(asked).age_at(now));
+        let is_due = age.is_ok_and(|age| age >= self.options.sweep_every);
+        if !is_due && path.exists() {
+            return false;
+        }
+        let written = fs::create_dir_all(self.cache.base()).and_then(|()| fs::write(&path, b""));
+        is_due || written.is_ok()
+    }
+
+    /// Lists the artifacts, newest first by the time at which they were made.
+    fn entries(&self) -> Result<Vec<Entry>, StoreError> {
+        let mut entries = self.ask(|bucket| async move { bucket.entries().await })?;
+        entries.retain(Entry::is_artifact);
+        entries.sort_by_key(|entry| std::cmp::Reverse((entry.index, entry.handle)));
+        Ok(entries)
+    }
+
+    /// Reads the manifests of artifacts.
+    fn survey_of(&self, entries: Vec<Entry>) -> Result<Survey, StoreError> {
+        let heads = self.ask(move |bucket| async move { Ok(bucket.heads(entries).await) })?;
+        let mut survey = Survey::default();
+        for (entry, head) in heads {
+            let parsed = match head {
+                Ok(Head::Stored(stored)) => self.parsed(entry.handle, &stored.bytes),
+                Ok(_) => continue,
+                // One request that fails is no reason to call an artifact damaged.
+                Err(error @ StoreError::Remote { .. }) => return Err(error),
+                Err(error) => Err(error),
+            };
+            let used = Timestamp::new(entry.last_used());
+            match parsed {
+                Ok(manifest) => survey.listed.push(Listed {
+                    manifest,
+                    used,
+                    bytes: entry.bytes,
+                }),
+                Err(why) => survey.damaged.push(Unreadable {
+                    handle: entry.handle,
+                    why,
+                    used,
+                    bytes: entry.bytes,
+                }),
+            }
+        }
+        Ok(survey)
+    }
+}
+
+impl ArtifactStore for BucketStore {
+    fn draft(&self) -> Result<Box<dyn Draft>, StoreError> {
+        Ok(Box::new(BucketDraft {
+            draft: self.0.cache.draft()?,
+            inner: Arc::clone(&self.0),
+        }))
+    }
+
+    fn open(&self, handle: Handle) -> Result<Stored, StoreError> {
+        let inner = &self.0;
+        let (found, manifest) = match inner.manifest(handle) {
+            Ok(found) => found,
+            Err(StoreError::Absent { .. } | StoreError::Remote { .. }) if inner.is_kept(handle) => {
+                return inner.cache.open(handle);
+            }
+            Err(error) => return Err(error),
+        };
+        inner.touch(handle, found.modified)?;
+        inner.opened(manifest, &found.bytes)
+    }
+
+    fn manifest(&self, handle: Handle) -> Result<Manifest, StoreError> {
+        match self.0.manifest(handle) {
+            Err(StoreError::Absent { .. } | StoreError::Remote { .. })
+                if self.0.is_kept(handle) =>
+            {
+                self.0.cache.manifest(handle)
+            }
+            found => found.map(|(_, manifest)| manifest),
+        }
+    }
+
+    fn list(&self) -> Result<Vec<Listed>, StoreError> {
+        Ok(self.survey()?.listed)
+    }
+
+    fn survey(&self) -> Result<Survey, StoreError> {
+        let mut survey = self.0.survey_of(self.0.entries()?)?;
+        let order = |one: &Listed| (one.manifest.facts.created, one.used, one.manifest.handle);
+        survey.listed.sort_by_key(order);
+        survey.damaged.sort_by_key(|one| (one.used, one.handle));
+        Ok(survey)
+    }
+
+    fn newest(
+        &self,
+        visit: &mut dyn FnMut(Listed) -> ControlFlow<()>,
+    ) -> Result<Vec<Unreadable>, StoreError> {
+        let entries = self.0.entries()?;
+        let mut damaged = Vec::new();
+        // The bucket tells times in seconds. Within a second, the manifests decide.
+        let seconds = |entry: &Entry| {
+            let since = entry.index?.duration_since(SystemTime::UNIX_EPOCH);
+            since.ok().map(|since| since.as_secs())
+        };
+        for second in entries.chunk_by(|one, other| seconds(one) == seconds(other)) {
+            let mut survey = self.0.survey_of(second.to_vec())?;
+            // They come newest first; equal times keep this order.
+            survey
+                .listed
+                .sort_by_key(|one| std::cmp::Reverse(one.manifest.facts.created));
+            damaged.extend(survey.damaged);
+            if survey
+                .listed
+                .into_iter()
+                .try_for_each(&mut *visit)
+                .is_break()
+            {
+                break;
+            }
+        }
+        Ok(damaged)
+    }
+
+    fn candidates(&self) -> Result<Vec<Candidate>, StoreError> {
+        let mut entries = self.0.entries()?;
+        entries.reverse();
+        let candidates = entries.iter().map(|entry| Candidate {
+            handle: entry.handle,
+            bytes: entry.bytes,
+            used: Timestamp::new(entry.last_used()),
+            may_go: true,
+        });
+        Ok(candidates.collect())
+    }
+
+    fn beginning_with(&self, beginning: &str) -> Result<Vec<Handle>, StoreError> {
+        let beginning = beginning.to_owned();
+        let mut found = self.0.ask(|bucket| async move {
+            // Listing the directories takes a fourth of the requests, but some are of removed ones.
+            if beginning.is_empty() {
+                let mut entries = bucket.entries().await?;
+                entries.retain(Entry::is_artifact);
+                return Ok(entries.iter().map(|entry| entry.handle).collect());
+            }
+            let mut found = Vec::new();
+            for handle in bucket.handles().await? {
+                if handle.to_string().starts_with(&beginning)
+                    && matches!(bucket.head(handle).await?, Head::Stored(_))
+                {
+                    found.push(handle);
+                }
+            }
+            Ok(found)
+        })?;
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    fn remove(&self, handle: Handle, why: Gone, at: Timestamp) -> Result<(), StoreError> {
+        let address = self.0.bucket.address(handle, Object::Head);
+        let cache = Arc::clone(&self.0.cache);
+        let removed = self.0.ask(move |bucket| async move {
+            let tombstone = move |manifest: &[u8]| {
+                // What a newer version wrote is not removed.
+                match cache.parse_manifest(handle, &address, manifest) {
+                    Err(error @ StoreError::Newer { .. }) => Err(error),
+                    _ => Ok(tombstone_of(manifest)),
+                }
+            };
+            bucket.remove(handle, (why, at), &tombstone).await
+        });
+        if matches!(
+            removed,
+            Err(StoreError::Absent {
+                why: Absent::Never,
+                ..
+            })
+        ) && self.0.is_kept(handle)
+        {
+            drop(fs::remove_file(self.0.kept_file(handle)));
+            return self.0.cache.remove(handle, why, at);
+        }
+        if removed.is_ok() {
+            self.0.cache.discard(handle);
+        }
+        removed
+    }
+
+    fn pin(&self, handle: Handle, pinned: bool) -> Result<(), StoreError> {
+        let address = self.0.bucket.address(handle, Object::Head);
+        let cache = Arc::clone(&self.0.cache);
+        self.0.ask(move |bucket| async move {
+            let check =
+                move |manifest: &[u8]| cache.parse_manifest(handle, &address, manifest).map(drop);
+            bucket.rewrite(handle, Some(pinned), &check).await
+        })
+    }
+}
+
+/// An artifact that is being written: a draft of the cache, which a commit sends to the bucket.
+#[derive(Debug)]
+struct BucketDraft {
+    draft: Box<dyn Draft>,
+    inner: Arc<Inner>,
+}
+
+impl Draft for BucketDraft {
+    fn write(&mut self, part: Part, bytes: &[u8]) -> Result<(), StoreError> {
+        self.draft.write(part, bytes)
+    }
+
+    fn discard_view(&mut self) -> Result<(), StoreError> {
+        self.draft.discard_view()
+    }
+
+    fn read(&self, part: Part) -> Result<Arc<dyn ByteSource>, StoreError> {
+        self.draft.read(part)
+    }
+
+    fn complete(&mut self, part: Part) {
+        self.draft.complete(part);
+    }
+
+    fn commit(
+        self: Box<Self>,
+        facts: Facts,
+        index: &[u8],
+        form: HandleForm,
+    ) -> Result<Receipt, StoreError> {
+        let Self { draft, inner } = *self;
+        let receipt = draft.commit(facts, index, form)?;
+        let handle = receipt.handle();
+        let Err(error) = inner.send(handle) else {
+            return Ok(receipt);
+        };
+        if inner.options.failing == Failing::Keep && inner.keep(handle).is_ok() {
+            tracing::warn!(%handle, %error, "an output is stored on this machine only, because the bucket did not take it; it is sent later");
+            return Ok(receipt);
+        }
+        inner.cache.discard(handle);
+        Err(error)
+    }
+}

@@ -1,0 +1,362 @@
+//! Where outputs are stored: a directory or, with the feature `objects`, a bucket.
+
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use etcetera::BaseStrategy;
+use serde::{Deserialize, Serialize};
+use spillgate_artifact::{Clock, Handle, Timestamp};
+#[cfg(feature = "objects")]
+use spillgate_object_store::{
+    Address, BucketStore, ConnectError, Failing, Options, Patience, SweepRules,
+};
+#[cfg(feature = "serve")]
+use spillgate_store::Names;
+use spillgate_store::{ArtifactStore, FileStore, Lifetime, Space, StoreError, SyncWhen, Upkeep};
+
+use crate::failure::Failure;
+#[cfg(feature = "objects")]
+use crate::failure::Fault;
+use crate::quantities::{Size, Span};
+use crate::settings::{Settings, directories};
+
+/// Settings of a store in a bucket. All builds read them, so that they can share a file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ObjectSettings {
+    /// The directory of the cache; by default one in the user's directory for caches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cache: Option<PathBuf>,
+    /// Maximum bytes of the cache, such as "2 GiB"; "0" is no limit.
+    pub(crate) cache_quota: Size,
+    /// What happens to an output that the bucket does not take.
+    pub(crate) failing: WhenFailing,
+    /// Maximum time until a connection is made, such as "5s".
+    pub(crate) connect_timeout: Span,
+    /// Maximum time of a request, such as "30s".
+    pub(crate) request_timeout: Span,
+    /// Time after which a request that failed is not tried again, such as "20s".
+    pub(crate) retry_time: Span,
+    /// Minimum time between two sweeps, of all machines together, such as "1h".
+    pub(crate) sweep_every: Span,
+    /// Age from which objects without a manifest are removed, such as "1d".
+    pub(crate) orphan_age: Span,
+}
+
+/// What happens to an output that the bucket does not take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum WhenFailing {
+    /// It is not stored, and whoever reads the message is told so.
+    #[default]
+    Refuse,
+    /// It is kept on this machine until the bucket takes it.
+    Keep,
+}
+
+impl Default for ObjectSettings {
+    fn default() -> Self {
+        Self {
+            cache: None,
+            cache_quota: Size::of("2 GiB"),
+            failing: WhenFailing::Refuse,
+            connect_timeout: Span::of("5s"),
+            request_timeout: Span::of("30s"),
+            retry_time: Span::of("20s"),
+            sweep_every: Span::of("1h"),
+            orphan_age: Span::of("1d"),
+        }
+    }
+}
+
+/// The beginning of an address, which a path of a directory does not have.
+const ADDRESS: &str = "://";
+
+/// Returns the address of a bucket if `store` is one; `None` if it is a directory.
+pub(crate) fn address(store: &Path) -> Option<&str> {
+    let text = store.to_str()?;
+    let (scheme, _) = text.split_once(ADDRESS)?;
+    let is_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+    (!scheme.is_empty() && scheme.chars().all(is_scheme)).then_some(text)
+}
+
+/// Returns a store as another process with another working directory has to name it.
+pub(crate) fn absolute(store: &Path) -> std::io::Result<PathBuf> {
+    match address(store) {
+        Some(_) => Ok(store.to_owned()),
+        None => std::path::absolute(store),
+    }
+}
+
+/// Where outputs are stored.
+#[derive(Debug, Clone)]
+pub(crate) enum Store {
+    /// A directory.
+    Files(Arc<FileStore>),
+    /// A bucket, with a directory as its cache.
+    #[cfg(feature = "objects")]
+    Objects(BucketStore),
+}
+
+impl Deref for Store {
+    type Target = dyn ArtifactStore;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::Files(files) => &**files,
+            #[cfg(feature = "objects")]
+            Self::Objects(bucket) => bucket,
+        }
+    }
+}
+
+impl Store {
+    /// Opens the store that the settings name. `serves` says whether clients wait for each result,
+    /// `stores` whether outputs will be stored.
+    pub(crate) fn open(
+        settings: &Settings,
+        (serves, stores): (bool, bool),
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Self, Failure> {
+        let base = match address(&settings.store) {
+            None => std::path::absolute(&settings.store)?,
+            Some(address) => settings.objects.cache_of(address)?,
+        };
+        let (space, sync) = match address(&settings.store) {
+            None => (settings.space(), settings.sync),
+            // The bucket has what is in the cache.
+            Some(_) => (settings.cache_space(), SyncWhen::After),
+        };
+        let sync = match serves || address(&settings.store).is_some() {
+            true => sync,
+            false => SyncWhen::Before,
+        };
+        let space = Space {
+            evicts: serves,
+            ..space
+        };
+        let files = FileStore::new(&base, Lifetime::Durable, Arc::clone(clock));
+        let files = settings.with_key(files, stores)?;
+        let files = Arc::new(files.synced(sync).within(space));
+        files.check_format()?;
+        if !settings.shared_store {
+            files.check_base()?;
+        }
+        match address(&settings.store) {
+            None => Ok(Self::Files(files)),
+            #[cfg(not(feature = "objects"))]
+            Some(address) => Err(crate::left_out::failure(
+                &format!("--store {address}"),
+                "objects",
+            )),
+            #[cfg(feature = "objects")]
+            Some(address) => {
+                let address = parsed(address)?;
+                let variables: Vec<(String, String)> = std::env::vars_os()
+                    .filter_map(|(name, value)| {
+                        Some((name.into_string().ok()?, value.into_string().ok()?))
+                    })
+                    .collect();
+                let bucket = BucketStore::connect(
+                    &address,
+                    &variables,
+                    settings.objects.patience(),
+                    files,
+                    Arc::clone(clock),
+                    settings.bucket_options(),
+                );
+                Ok(Self::Objects(bucket.map_err(unconnected)?))
+            }
+        }
+    }
+
+    /// Returns the store as look-ups and the pipeline use it.
+    pub(crate) fn artifacts(&self) -> Arc<dyn ArtifactStore> {
+        match self {
+            Self::Files(files) => Arc::clone(files) as _,
+            #[cfg(feature = "objects")]
+            Self::Objects(bucket) => Arc::new(bucket.clone()),
+        }
+    }
+
+    /// Returns the store on this machine: the store itself, or its cache.
+    pub(crate) fn files(&self) -> &FileStore {
+        match self {
+            Self::Files(files) => files,
+            #[cfg(feature = "objects")]
+            Self::Objects(bucket) => bucket.cache(),
+        }
+    }
+
+    /// Returns the store as users see it: its directory or its address.
+    pub(crate) fn place(&self) -> String {
+        match self {
+            Self::Files(files) => files.base().display().to_string(),
+            #[cfg(feature = "objects")]
+            Self::Objects(bucket) => bucket.place().to_owned(),
+        }
+    }
+
+    /// Returns what errors name for an artifact: its file or its address.
+    pub(crate) fn path_of(&self, handle: Handle) -> PathBuf {
+        match self {
+            Self::Files(files) => files.view_path(handle),
+            #[cfg(feature = "objects")]
+            Self::Objects(bucket) => PathBuf::from(format!("{}: {handle}", bucket.place())),
+        }
+    }
+
+    /// Whether there is a store at all.
+    pub(crate) fn exists(&self) -> bool {
+        match self {
+            Self::Files(files) => files.base().exists(),
+            #[cfg(feature = "objects")]
+            Self::Objects(_) => true,
+        }
+    }
+
+    /// Maintains the store.
+    pub(crate) fn keep_up(
+        &self,
+        upkeep: &Upkeep,
+        spared: Option<Handle>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        match self {
+            Self::Files(files) => files.keep_up(upkeep, spared, now),
+            #[cfg(feature = "objects")]
+            Self::Objects(bucket) => bucket.keep_up(upkeep, spared, now),
+        }
+    }
+
+    /// Returns the names of contents, which this machine keeps.
+    #[cfg(feature = "serve")]
+    pub(crate) fn names(&self) -> Result<Names, StoreError> {
+        self.files().names()
+    }
+}
+
+/// Tries what a store in a bucket needs. Returns each step, and what is wrong with it.
+pub(crate) fn checked(settings: &Settings) -> Result<Vec<(&'static str, Option<String>)>, Failure> {
+    let clock: Arc<dyn Clock> = Arc::new(spillgate_artifact::SystemClock);
+    match Store::open(settings, (false, false), &clock)? {
+        Store::Files(_) => Ok(Vec::new()),
+        #[cfg(feature = "objects")]
+        Store::Objects(bucket) => {
+            let checked = bucket.check().into_iter();
+            Ok(checked.map(|one| (one.what, one.wrong)).collect())
+        }
+    }
+}
+
+/// Parses the address of a bucket.
+#[cfg(feature = "objects")]
+pub(crate) fn parsed(address: &str) -> Result<Address, Failure> {
+    address.parse().map_err(|error| {
+        // The address may contain credentials, so it is not shown.
+        let what = format!("the address of the store is wrong: {error}");
+        Failure::new("config", Fault::Caller, what)
+            .hint("write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, file:///DIR, or the path of a directory")
+            .code(2)
+    })
+}
+
+#[cfg(feature = "objects")]
+fn unconnected(error: ConnectError) -> Failure {
+    let hint = match &error {
+        ConnectError::Plain { .. } => {
+            "use its https:// address, or set AWS_ALLOW_HTTP=true (AZURE_ALLOW_HTTP, GOOGLE_ALLOW_HTTP) if nobody can listen on the way"
+        }
+        ConnectError::Settings { .. } => {
+            "docs/object-store.md lists the variables; `spillgate doctor --no-start` checks the store"
+        }
+        _ => "`spillgate doctor --no-start` checks the store",
+    };
+    match error {
+        ConnectError::Store(error) => error.into(),
+        error => Failure::new("store", Fault::Caller, error.to_string()).hint(hint),
+    }
+}
+
+impl ObjectSettings {
+    /// Returns the directory of the cache of a store.
+    fn cache_of(&self, address: &str) -> Result<PathBuf, Failure> {
+        let base = match &self.cache {
+            Some(cache) => std::path::absolute(cache)?,
+            None => directories()?.cache_dir().join("spillgate"),
+        };
+        let word = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let name = address.replace(ADDRESS, "_");
+        let name = name.trim_end_matches('/').replace(|c| !word(c), "_");
+        Ok(base.join(name))
+    }
+
+    #[cfg(feature = "objects")]
+    fn patience(&self) -> Patience {
+        let usual = Patience::default();
+        Patience {
+            connect: self.connect_timeout.time.unwrap_or(usual.connect),
+            request: self.request_timeout.time.unwrap_or(usual.request),
+            retry: self.retry_time.time.unwrap_or(usual.retry),
+        }
+    }
+}
+
+/// How long after it was stored or used an output is not removed to stay within the quota.
+#[cfg(feature = "objects")]
+const FRESH: std::time::Duration = std::time::Duration::from_secs(600);
+
+impl Settings {
+    fn cache_space(&self) -> Space {
+        Space {
+            quota: self.objects.cache_quota.bytes,
+            ..self.space()
+        }
+    }
+
+    #[cfg(feature = "objects")]
+    fn bucket_options(&self) -> Options {
+        use std::time::Duration;
+        let upkeep = self.upkeep();
+        let (hour, day) = (Duration::from_secs(3600), Duration::from_secs(86_400));
+        Options {
+            failing: match self.objects.failing {
+                WhenFailing::Refuse => Failing::Refuse,
+                WhenFailing::Keep => Failing::Keep,
+            },
+            rules: SweepRules {
+                max_age: upkeep.max_age,
+                quota: self.quota.bytes,
+                orphan_age: self.objects.orphan_age.time.unwrap_or(day),
+                tombstone_age: upkeep.notes.max_age,
+                fresh: FRESH,
+                // Recording each use would cost a request each.
+                unrecorded: upkeep.max_age.map_or(day, |age| (age / 20).min(day)),
+                most: upkeep.most,
+            },
+            sweep_every: self.objects.sweep_every.time.unwrap_or(hour),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_no_path() {
+        for (text, is_address) in [
+            ("s3://bucket/a", true),
+            ("https://host/a", true),
+            ("file:///a", true),
+            ("/var/lib/spillgate", false),
+            ("store", false),
+            ("./s3://bucket", false),
+            ("://", false),
+            ("a b://c", false),
+        ] {
+            assert_eq!(address(Path::new(text)).is_some(), is_address, "{text}");
+        }
+    }
+}
