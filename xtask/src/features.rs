@@ -8,7 +8,7 @@ use crate::report::{Report, say};
 use crate::workspace;
 
 /// The features of the program that bring a part, without `full`, which all other steps build.
-const PARTS: [&str; 9] = [
+const PARTS: [&str; 10] = [
     "agent",
     "cl100k",
     "login",
@@ -18,6 +18,7 @@ const PARTS: [&str; 9] = [
     "telemetry",
     "templates",
     "tools",
+    "ui",
 ];
 
 /// Maximum size of the program with the default features, without symbols, in bytes.

@@ -28,6 +28,7 @@ fn a_command_that_is_left_out_names_its_feature() {
         &["serve", "--listen", "127.0.0.1:0"],
         &["tools", "--root", ".", "--list"],
         &["fs-mcp"],
+        &["ui", "--open"],
         &["mcp", "--http", "0", "--", "true"],
     ]
     .iter()
@@ -62,6 +63,11 @@ fn a_command_that_is_left_out_names_its_feature() {
     error: this build has no `fs-mcp`
     hint: it comes with the feature `tools`: `cargo install --path crates/spillgate --features tools`; `--features full` brings everything
 
+    $ spillgate ui --open
+    2
+    error: this build has no `ui`
+    hint: it comes with the feature `ui`: `cargo install --path crates/spillgate --features ui`; `--features full` brings everything
+
     $ spillgate mcp --http 0 -- true
     2
     error: this build has no `mcp --http`
@@ -74,7 +80,7 @@ fn the_help_lists_the_commands_that_are_left_out() {
     let home = tempfile::tempdir().unwrap();
     let help = spillgate(home.path(), &["--help"]);
     let help = String::from_utf8(help.stdout).unwrap();
-    for command in ["agent", "auth", "serve", "tools"] {
+    for command in ["agent", "auth", "serve", "tools", "ui"] {
         let is_listed = help
             .lines()
             .any(|line| line.trim_start().starts_with(&format!("{command} ")));
