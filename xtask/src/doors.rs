@@ -6,6 +6,7 @@ use anyhow::{Result, ensure};
 use crate::agents::DOORS;
 use crate::command::{cargo, run};
 use crate::libraries;
+use crate::page;
 use crate::peers;
 use crate::proxies;
 use crate::report::Report;
@@ -17,7 +18,7 @@ type Step = (&'static str, fn() -> Result<()>, fn() -> Result<()>);
 const HOOKS: &str =
     "test --package spillgate --features spillgate/peers --test peers --locked -- doors::";
 
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     ("litellm", proxies::install_litellm, proxies::test_litellm),
     ("hooks", || DOORS.install(), || run(&mut cargo(HOOKS))),
     ("langchain", libraries::install_python, || {
@@ -39,6 +40,7 @@ const STEPS: [Step; 7] = [
         libraries::install_typescript,
         libraries::test_typescript,
     ),
+    ("ui", page::install, page::test),
 ];
 
 /// Runs the steps that `arguments` name, or all.
