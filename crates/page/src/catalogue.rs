@@ -1,7 +1,7 @@
 //! The list of what is stored, in memory, so that it can be filtered and sorted at once.
 //!
 //! A thread reads the manifests of all outputs, newest first; what it has read can be seen at once.
-//! After that, only what is newer than the list is read. A view reads the manifests of the outputs that it
+//! After that, only what is newer than the list is read, as far as the store can tell. A view reads the manifests of the outputs that it
 //! shows again, so pins and removals by other programs are seen where they matter.
 
 use std::collections::{BTreeSet, HashSet};
@@ -25,6 +25,16 @@ const AT_ONCE: usize = 128;
 /// Known outputs in a row after which nothing new is expected. Outputs of the same second may change
 /// their order.
 const KNOWN: usize = 32;
+
+/// Duration of a look above which nobody waits for it: where the store has no list of the newest, each
+/// look reads all manifests.
+const SLOW: Duration = Duration::from_millis(500);
+
+/// The pause after a slow look, as a multiple of its duration.
+const PAUSE: u32 = 20;
+
+/// Most outputs for which somebody waits for the first look.
+const FEW: usize = 5000;
 
 /// Shortest time between two looks for outputs that are gone.
 const COUNT_EVERY: Duration = Duration::from_secs(20);
@@ -105,6 +115,8 @@ struct State {
     rows: Vec<Row>,
     handles: HashSet<Handle>,
     is_whole: bool,
+    /// The end of the last look, and its duration.
+    looked: Option<(Instant, Duration)>,
     counted: Option<Instant>,
 }
 
@@ -188,12 +200,35 @@ impl Catalogue {
         }
     }
 
-    /// Looks for new outputs, and from time to time for those that are gone.
-    fn look(&self) -> Result<(), StoreError> {
-        if !self.state.lock().is_whole {
-            return Ok(());
+    /// Looks for new outputs, on a thread of its own if that takes long.
+    fn look(self: &Arc<Self>) -> Result<(), StoreError> {
+        let is_slow = {
+            let state = self.state.lock();
+            match state.looked {
+                _ if !state.is_whole => return Ok(()),
+                Some((at, took)) if took > SLOW && at.elapsed() < took * PAUSE => return Ok(()),
+                Some((_, took)) => took > SLOW,
+                None => state.rows.len() > FEW,
+            }
+        };
+        if !is_slow {
+            return self.look_now();
         }
-        let _only = self.looking.lock();
+        let of = Arc::clone(self);
+        let looking = std::thread::Builder::new().name("catalogue".to_owned());
+        let started = looking.spawn(move || of.look_now());
+        if let Err(error) = started {
+            tracing::warn!(%error, "the list of stored outputs could not be read");
+        }
+        Ok(())
+    }
+
+    /// Looks for new outputs, and from time to time for those that are gone.
+    fn look_now(&self) -> Result<(), StoreError> {
+        let begun = Instant::now();
+        let Some(_only) = self.looking.try_lock_for(SLOW) else {
+            return Ok(());
+        };
         let (mut new, mut known) = (Vec::new(), 0);
         self.store.newest(&mut |one| {
             let is_known = self.state.lock().handles.contains(&one.manifest.handle);
@@ -212,6 +247,7 @@ impl Catalogue {
             false => None,
         };
         let mut state = self.state.lock();
+        state.looked = Some((Instant::now(), begun.elapsed()));
         if !new.is_empty() {
             state.handles.extend(new.iter().map(|row| row.handle));
             state.rows.splice(0..0, new);
@@ -237,7 +273,7 @@ impl Catalogue {
 
     /// Returns `most` outputs after the first `skipped` that the filter lets through.
     pub(crate) fn part(
-        &self,
+        self: &Arc<Self>,
         filter: &Filter,
         skipped: usize,
         most: usize,
@@ -292,7 +328,7 @@ impl Catalogue {
 
     /// Returns the handles of all outputs that the filter lets through, newest first.
     pub(crate) fn handles(
-        &self,
+        self: &Arc<Self>,
         filter: &Filter,
         now: Timestamp,
     ) -> Result<Vec<Handle>, StoreError> {
@@ -303,7 +339,10 @@ impl Catalogue {
     }
 
     /// Returns the newest output of the same call that is older than this one.
-    pub(crate) fn earlier(&self, manifest: &Manifest) -> Result<Option<Handle>, StoreError> {
+    pub(crate) fn earlier(
+        self: &Arc<Self>,
+        manifest: &Manifest,
+    ) -> Result<Option<Handle>, StoreError> {
         self.look()?;
         let own = self.row(manifest);
         let candidates: Vec<Handle> = {
