@@ -202,7 +202,7 @@ fn rows(page: &Page, shown: &Shown) -> Markup {
                 @if *found == 0 {
                     @if shown.filter.is_empty() && *is_whole {
                         "Nothing is stored yet. " code { "spillgate run -- COMMAND" } " stores a large output."
-                    } @else { "No output fits the filter. " }
+                    } @else if *is_whole { "No output fits the filter." }
                 } @else {
                     (grouped(first as u64)) "–" (grouped((first + manifests.len()).saturating_sub(1) as u64))
                     " of " (grouped(*found as u64))

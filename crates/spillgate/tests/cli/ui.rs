@@ -41,7 +41,8 @@ impl Ui {
         let (status, head, _) = ui.ask(&ui.link, "");
         assert_eq!(status, 200, "{head}");
         let cookie = head.split("set-cookie: ").nth(1).unwrap();
-        ui.cookie = cookie.split(';').next().unwrap().to_owned();
+        let cookie = cookie.split(';').next().unwrap();
+        cookie.clone_into(&mut ui.cookie);
         ui
     }
 
