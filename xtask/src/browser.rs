@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use anyhow::Context;
+
 use crate::command::{output, run};
 use crate::python;
 
@@ -31,6 +33,12 @@ pub(crate) fn ensure() -> Result<(), String> {
     run(python::apt_get().arg("update"))
         .and_then(|()| run(python::apt_get().args(install)))
         .map_err(|error| format!("no browser here, and none can be installed: {error:#}"))
+}
+
+/// Returns the name of a browser that starts.
+pub(crate) fn found() -> anyhow::Result<&'static str> {
+    let found = NAMES.into_iter().find(|name| starts(name));
+    found.context("no browser here")
 }
 
 fn starts(name: &str) -> bool {

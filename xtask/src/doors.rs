@@ -7,6 +7,7 @@ use crate::agents::DOORS;
 use crate::buckets;
 use crate::command::{cargo, run};
 use crate::libraries;
+use crate::page;
 use crate::peers;
 use crate::proxies;
 use crate::report::Report;
@@ -18,7 +19,7 @@ type Step = (&'static str, fn() -> Result<()>, fn() -> Result<()>);
 const HOOKS: &str =
     "test --package spillgate --features spillgate/peers --test peers --locked -- doors::";
 
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     ("litellm", proxies::install_litellm, proxies::test_litellm),
     ("hooks", || DOORS.install(), || run(&mut cargo(HOOKS))),
     ("langchain", libraries::install_python, || {
@@ -45,6 +46,7 @@ const STEPS: [Step; 8] = [
         buckets::install_seaweedfs,
         buckets::test_seaweedfs,
     ),
+    ("ui", page::install, page::test),
 ];
 
 /// Runs the steps that `arguments` name, or all.

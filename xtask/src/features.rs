@@ -8,7 +8,7 @@ use crate::report::{Report, say};
 use crate::workspace;
 
 /// The features of the program that bring a part, without `full`, which all other steps build.
-const PARTS: [&str; 10] = [
+const PARTS: [&str; 11] = [
     "agent",
     "cl100k",
     "login",
@@ -19,6 +19,7 @@ const PARTS: [&str; 10] = [
     "telemetry",
     "templates",
     "tools",
+    "ui",
 ];
 
 /// Maximum size of the program with the default features, without symbols, in bytes.

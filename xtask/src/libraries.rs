@@ -115,6 +115,6 @@ fn typescript() -> PathBuf {
 }
 
 /// The directory of the frameworks; git ignores it.
-fn doors() -> PathBuf {
+pub(crate) fn doors() -> PathBuf {
     workspace::root().join(".doors")
 }

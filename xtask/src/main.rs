@@ -20,6 +20,7 @@ mod llm;
 mod load;
 mod models;
 mod oracle;
+mod page;
 mod peers;
 mod picture;
 mod prose;

@@ -66,7 +66,7 @@ impl Call {
 impl Api {
     /// Runs work that computes or reads files on a thread of its own, when it is its turn. The work
     /// is told to end if the caller does not wait for it any more.
-    pub(crate) async fn work<T: Send + 'static>(
+    pub async fn work<T: Send + 'static>(
         self: Arc<Self>,
         work: impl FnOnce(&Self, &Interrupt) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {

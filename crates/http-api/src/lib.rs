@@ -32,6 +32,7 @@ use spillgate_store::Names;
 use tokio::sync::Semaphore;
 
 pub use problem::Problem;
+pub use raw::streamed;
 
 /// The path below which all routes of the API stand.
 pub const PREFIX: &str = "/v1";
@@ -91,6 +92,12 @@ impl Api {
             turns: Arc::new(Semaphore::new(turns.max(1))),
             uploads: Semaphore::new(limits.uploads.max(1)),
         }
+    }
+
+    /// Returns the look-up tools, and with them the store.
+    #[must_use]
+    pub fn tools(&self) -> &RetrievalTools {
+        &self.tools
     }
 
     /// Sets whether raw bytes with secrets are sent to programs (`secrets.raw_anywhere`).

@@ -75,7 +75,7 @@ impl Problem {
     }
 
     /// Returns the problem of a request that cannot be understood.
-    pub(crate) fn bad(detail: impl Into<String>) -> Self {
+    pub fn bad(detail: impl Into<String>) -> Self {
         Self::new(
             StatusCode::BAD_REQUEST,
             "bad_request",
@@ -85,12 +85,12 @@ impl Problem {
     }
 
     /// Returns a problem for which the caller is responsible.
-    pub(crate) fn callers(status: StatusCode, kind: &str, detail: impl Into<String>) -> Self {
+    pub fn callers(status: StatusCode, kind: &str, detail: impl Into<String>) -> Self {
         Self::new(status, kind, Fault::Caller, detail)
     }
 
     /// Returns the problem of a request that failed here.
-    pub(crate) fn ours(kind: &str, detail: impl Into<String>) -> Self {
+    pub fn ours(kind: &str, detail: impl Into<String>) -> Self {
         let status = StatusCode::INTERNAL_SERVER_ERROR;
         Self::new(status, kind, Fault::Us, detail)
     }
@@ -111,9 +111,28 @@ impl Problem {
     }
 
     /// Adds advice.
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into()).filter(|hint| !hint.is_empty());
         self
+    }
+
+    /// Returns the status of the response.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
+    /// Returns what is wrong with the request.
+    #[must_use]
+    pub fn detail(&self) -> &str {
+        &self.0.detail
+    }
+
+    /// Returns the advice, if there is any.
+    #[must_use]
+    pub fn advice(&self) -> Option<&str> {
+        self.0.hint.as_deref()
     }
 
     /// Adds the text to show in place of a result that could not be stored.

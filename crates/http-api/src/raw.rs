@@ -159,6 +159,11 @@ struct Rest {
     sum: Option<(Sha256, String)>,
 }
 
+/// Returns a body with the bytes `start..end` of a source, which are read block by block.
+pub fn streamed(source: Arc<dyn ByteSource>, start: u64, end: u64) -> Body {
+    sent(source, start, end, None)
+}
+
 /// Returns a body that reads its bytes block by block, as fast as the caller takes them. If `sum` is
 /// given and the bytes are not those that were stored, the body breaks off before its last block.
 fn sent(raw: Arc<dyn ByteSource>, at: u64, end: u64, sum: Option<(Sha256, String)>) -> Body {

@@ -27,7 +27,11 @@ pub(crate) async fn admit(
         Ok(admitted) => admitted,
         Err(problem) => return problem.into_details(),
     };
-    let response = next.run(request).await;
+    in_flight(next.run(request).await, permit)
+}
+
+/// Returns a response that holds its permit until its body was sent.
+pub(crate) fn in_flight(response: Response, permit: ConcurrencyPermit) -> Response {
     response.map(|body| {
         Body::new(InFlight {
             body,

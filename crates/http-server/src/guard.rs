@@ -18,6 +18,8 @@ use crate::{Auth, HttpServerSettings};
 pub(crate) enum Part {
     /// The API for programs.
     Api,
+    /// The page for a person's browser.
+    Page,
     /// Everything else.
     Other,
 }
@@ -90,10 +92,11 @@ impl Guard {
             ));
         }
         for origin in headers.get_all(ORIGIN) {
-            if !origin
-                .to_str()
-                .is_ok_and(|origin| self.is_origin_allowed(origin, part))
-            {
+            let allows = |origin: &str| match part {
+                Part::Page => is_own(origin, headers),
+                _ => self.is_origin_allowed(origin, part),
+            };
+            if !origin.to_str().is_ok_and(allows) {
                 return Err(forbidden(
                     "pages of that Origin may not use this server; allow it with --allow-origin",
                 ));
@@ -130,7 +133,12 @@ impl Guard {
     /// Whether pages of this origin may use a part of the server. Pages of servers on loopback may
     /// use the MCP endpoint. If the API needs no token, they may not use it: any page that the user
     /// opens from a server on this machine could list, read and remove all stored results.
+    ///
+    /// The page for a person is read by no other page, whatever the settings say.
     pub(crate) fn is_origin_allowed(&self, text: &str, part: Part) -> bool {
+        if part == Part::Page {
+            return false;
+        }
         let Some(origin) = origin(text) else {
             return false;
         };
@@ -143,6 +151,20 @@ impl Guard {
         let needs_listing = part == Part::Api && self.is_open;
         is_local && !needs_listing || self.origins.contains(&origin)
     }
+}
+
+/// Returns whether an origin is the server that the `Host` header names, so that the request comes
+/// from one of its own pages.
+fn is_own(text: &str, headers: &HeaderMap) -> bool {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    let Some(host) = host.and_then(|host| host.parse::<Authority>().ok()) else {
+        return false;
+    };
+    let Some(Origin::From(scheme, from, port)) = origin(text) else {
+        return false;
+    };
+    let named = host.port_u16().or_else(|| usual_port(&scheme));
+    from == name(host.host()) && port == named
 }
 
 /// Returns a host in lower case, without the brackets of an IPv6 address.
@@ -163,13 +185,16 @@ fn origin(text: &str) -> Option<Origin> {
     if authority.as_str().contains('@') {
         return None;
     }
-    let usual = match scheme.as_str() {
+    let port = authority.port_u16().or_else(|| usual_port(&scheme));
+    Some(Origin::From(scheme, name(authority.host()), port))
+}
+
+fn usual_port(scheme: &str) -> Option<u16> {
+    match scheme {
         "http" => Some(80),
         "https" => Some(443),
         _ => None,
-    };
-    let port = authority.port_u16().or(usual);
-    Some(Origin::From(scheme, name(authority.host()), port))
+    }
 }
 
 #[cfg(test)]
@@ -201,6 +226,15 @@ mod tests {
             (&open, Part::Other, Some("http://localhost:5173"), None),
             (&closed, Part::Api, Some("http://localhost:5173"), None),
             (&closed, Part::Api, Some("https://a.example"), Some(403)),
+            (&open, Part::Page, None, None),
+            (&open, Part::Page, Some("http://localhost:8700"), None),
+            (&open, Part::Page, Some("http://LOCALHOST:8700"), None),
+            (&open, Part::Page, Some("http://127.0.0.1:8700"), Some(403)),
+            (&open, Part::Page, Some("http://localhost:5173"), Some(403)),
+            (&open, Part::Page, Some("http://localhost"), Some(403)),
+            (&open, Part::Page, Some(listed), Some(403)),
+            (&closed, Part::Page, Some(listed), Some(403)),
+            (&closed, Part::Page, Some("null"), Some(403)),
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(HOST, "localhost:8700".parse().unwrap());

@@ -24,6 +24,7 @@ mod health;
 mod limits;
 mod media;
 mod names;
+mod page;
 mod post_body;
 mod problem;
 mod reply;

@@ -32,17 +32,19 @@ use crate::limits::{ConcurrencyLimit, Rates};
 use crate::problem::Problem;
 use crate::sessions::Sessions;
 use crate::settings::Token;
-use crate::{HttpServerError, HttpServerSettings, api, serve};
+use crate::{HttpServerError, HttpServerSettings, api, page, serve};
 
 /// A function that returns the state of the servers.
 type HealthSource = Arc<dyn Fn() -> Health + Send + Sync>;
 /// A function that returns the metrics in the text format of OpenMetrics.
 type MetricsSource = Arc<dyn Fn() -> String + Send + Sync>;
 
-/// The HTTP server: the MCP endpoint of a gateway, the API for programs, or both.
+/// The HTTP server: the MCP endpoint of a gateway, the API for programs, a page for a person, or
+/// several of them.
 pub struct HttpServer {
     backend: Option<Arc<dyn Backend>>,
     api: Option<Arc<Api>>,
+    page: Option<Page>,
     settings: HttpServerSettings,
     tokens: Vec<Token>,
     oauth_parts: Option<OAuthParts>,
@@ -50,10 +52,14 @@ pub struct HttpServer {
     metrics: Option<MetricsSource>,
 }
 
+/// The routes of a page for a person, and the path below which they stand.
+type Page = (&'static str, Router);
+
 /// The state that all requests share.
 pub(crate) struct Inner {
     backend: Option<Arc<dyn Backend>>,
     api: Option<Arc<Api>>,
+    page: Option<Page>,
     pub(crate) settings: HttpServerSettings,
     pub(crate) sessions: Sessions,
     pub(crate) concurrency: Arc<ConcurrencyLimit>,
@@ -107,6 +113,7 @@ impl HttpServer {
         Self {
             backend: None,
             api: None,
+            page: None,
             settings,
             tokens: Vec::new(),
             oauth_parts: None,
@@ -120,6 +127,15 @@ impl HttpServer {
     pub fn api(self, api: Api) -> Self {
         let api = Some(Arc::new(api));
         Self { api, ..self }
+    }
+
+    /// Adds a page for a person's browser, below the path `prefix`. Only its own pages may send
+    /// requests to it. It refuses requests without a session by itself; if clients authenticate, the
+    /// extensions of a request with a valid token have the `Caller`.
+    #[must_use]
+    pub fn page(self, prefix: &'static str, routes: Router) -> Self {
+        let page = Some((prefix, routes));
+        Self { page, ..self }
     }
 
     /// Sets the tokens for `auth = bearer`. The caller reads them from the files and variables that
@@ -173,6 +189,12 @@ impl HttpServer {
             let what = "is used by the HTTP API".to_owned();
             return Err(HttpServerError::setting(("path", what)));
         }
+        if let Some((prefix, _)) = &self.page
+            && is_below(&settings.path, prefix)
+        {
+            let what = "is used by the page (`[ui]`)".to_owned();
+            return Err(HttpServerError::setting(("path", what)));
+        }
         let idle = Duration::from_secs(settings.session_idle_seconds);
         Ok(Inner {
             guard: Guard::new(&settings).map_err(HttpServerError::setting)?,
@@ -182,6 +204,7 @@ impl HttpServer {
             concurrency: Arc::default(),
             backend: self.backend,
             api: self.api,
+            page: self.page,
             health: self.health,
             metrics: self.metrics,
             lasting: Mutex::default(),
@@ -216,6 +239,10 @@ impl Inner {
             let admission = middleware::from_fn_with_state(Arc::clone(self), api::admit);
             let routes = Arc::clone(api).router().layer(admission);
             router = router.nest_service(spillgate_http_api::PREFIX, routes);
+        }
+        if let Some((prefix, routes)) = &self.page {
+            let admission = middleware::from_fn_with_state(Arc::clone(self), page::admit);
+            router = router.nest_service(prefix, routes.clone().layer(admission));
         }
         if self.metrics.is_some() {
             let page = routing::get(metrics);
@@ -300,16 +327,20 @@ async fn check_host_and_origin(
         .check(request.uri(), request.headers(), ends.local, part);
     match checked {
         Ok(()) => next.run(request).await,
-        Err(problem) if part == Part::Api => problem.into_details(),
+        Err(problem) if part != Part::Other => problem.into_details(),
         Err(problem) => problem.into_response(),
     }
 }
 
 /// Returns the part of the server that a request is for. Refusals of the API have another form.
 fn part_of(inner: &Inner, uri: &Uri) -> Part {
-    match inner.api.is_some() && is_below(uri.path(), spillgate_http_api::PREFIX) {
-        true => Part::Api,
-        false => Part::Other,
+    let page = inner.page.as_ref().map(|(prefix, _)| *prefix);
+    if inner.api.is_some() && is_below(uri.path(), spillgate_http_api::PREFIX) {
+        Part::Api
+    } else if page.is_some_and(|prefix| is_below(uri.path(), prefix)) {
+        Part::Page
+    } else {
+        Part::Other
     }
 }
 

@@ -2,8 +2,10 @@
 //!
 //! Every server that replaces results with messages offers these tools: the gateway, and the
 //! guarded tools if they offload. [`RetrievalTools`] answers calls with MCP results as JSON.
-//! [`definitions`] returns the definitions for clients, in at most 500 tokens.
+//! [`definitions`] returns the definitions for clients, in at most 500 tokens. [`Account`] adds up what
+//! the ledger records of results and look-ups.
 
+mod account;
 mod arguments;
 pub mod audience;
 mod definitions;
@@ -11,6 +13,7 @@ mod definitions;
 mod fixture;
 mod tools;
 
+pub use account::{Account, Extractions, Sums, ToolList};
 pub use arguments::MOST_PAGE_TOKENS;
 pub use definitions::{
     CONTINUE, Extraction, GREP, NAMES, QUERY, READ, SEARCH, TOOL_OUTPUT, definitions, listed,

@@ -21,7 +21,8 @@ use crate::handle_arg::HandleArg;
     feature = "agent",
     feature = "login",
     feature = "serve",
-    feature = "tools"
+    feature = "tools",
+    feature = "ui"
 )))]
 use crate::left_out::LeftOut;
 use crate::output::When;
@@ -30,6 +31,8 @@ use crate::server_args::Auth;
 use crate::server_args::Mcp;
 #[cfg(feature = "serve")]
 use crate::server_args::Serve;
+#[cfg(feature = "ui")]
+use crate::server_args::Ui;
 use crate::store_args::{Export, Ls, Rm};
 use crate::target::TargetArg;
 use crate::tool_output::parse_targets;
@@ -201,6 +204,12 @@ pub(crate) enum Command {
     /// Serve an HTTP API; this build was made without it (feature `serve`)
     #[cfg(not(feature = "serve"))]
     Serve(LeftOut),
+    /// Show what is stored, and what it saved, on a page in the browser
+    #[cfg(feature = "ui")]
+    Ui(Ui),
+    /// Show what is stored in the browser; this build was made without it (feature `ui`)
+    #[cfg(not(feature = "ui"))]
+    Ui(LeftOut),
     /// Log in at an MCP server that requires it (OAuth)
     #[cfg(feature = "login")]
     Auth(Auth),

@@ -201,6 +201,10 @@ fn run(args: &Args, out: &Output) -> Result<u8, Failure> {
         Command::Serve(serve) => cmd::serve::serve(&args.common, serve),
         #[cfg(not(feature = "serve"))]
         Command::Serve(_) => Err(left_out::failure("serve", "serve")),
+        #[cfg(feature = "ui")]
+        Command::Ui(ui) => cmd::ui::ui(&args.common, ui, out),
+        #[cfg(not(feature = "ui"))]
+        Command::Ui(_) => Err(left_out::failure("ui", "ui")),
         #[cfg(feature = "login")]
         Command::Auth(auth) => cmd::auth::auth(&args.common, auth, out),
         #[cfg(not(feature = "login"))]

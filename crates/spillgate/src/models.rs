@@ -54,7 +54,8 @@ pub(crate) fn check(settings: &Settings) -> Result<(), Failure> {
     })
 }
 
-fn catalogue(settings: &Settings) -> Catalogue {
+/// Returns the providers and models of the configuration, and what is known of others.
+pub(crate) fn catalogue(settings: &Settings) -> Catalogue {
     Catalogue {
         providers: settings.providers.clone(),
         models: settings.models.clone(),

@@ -170,6 +170,29 @@ Examples:
 If the configuration has servers, the gateway for MCP clients is at /mcp of the same address. docs/http-api.md \
 explains the API, and how the guardrails of LiteLLM and Portkey use it.";
 
+/// The arguments of the page.
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = UI_EXAMPLES)]
+pub(crate) struct Ui {
+    /// The port of 127.0.0.1 to listen on; 0 means any free port [default: `ui.port` of the
+    /// configuration, which is 8701 unless set, or a free port if another program uses it]
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+    /// Open the page in the browser, too
+    #[arg(long)]
+    pub(crate) open: bool,
+}
+
+const UI_EXAMPLES: &str = "\
+Examples:
+  spillgate ui                  print the link to the page, and serve it until Ctrl-C
+  spillgate ui --open           the same, and open it in the browser
+  spillgate ui --port 0 --json  any free port; the link as JSON
+  spillgate ui --store DIR      the page of another store
+
+Only this machine can reach the page, and only who has the link can open it: the link contains a token. From another \
+machine, `ssh -L 8701:127.0.0.1:8701 HOST` leads to it. docs/ui.md shows the page; `[ui]` offers it in a gateway, too.";
+
 /// Where to listen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Listen {

@@ -127,6 +127,9 @@ pub(crate) struct Settings {
     /// The HTTP API of `serve`.
     #[serde(default)]
     pub(crate) serve: ServeSettings,
+    /// The page of `ui`, and of a gateway over HTTP.
+    #[serde(default)]
+    pub(crate) ui: UiSettings,
     /// The guarded tools.
     #[serde(default)]
     pub(crate) guarded: GuardedSettings,
@@ -199,6 +202,25 @@ impl Default for ServeSettings {
             max_upload: Size::of("1 GiB"),
             upload_seconds: const { NonZeroU32::new(600).unwrap() },
             mcp: true,
+        }
+    }
+}
+
+/// Settings of the page for a browser (`ui`).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct UiSettings {
+    /// Whether `mcp --http` and `serve` offer the page, too.
+    pub(crate) enabled: bool,
+    /// The port on which `ui` listens.
+    pub(crate) port: u16,
+}
+
+impl Default for UiSettings {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            port: 8701,
         }
     }
 }

@@ -12,7 +12,8 @@
     feature = "serve",
     feature = "telemetry",
     feature = "templates",
-    feature = "tools"
+    feature = "tools",
+    feature = "ui"
 )))]
 #[path = "left_out/parts.rs"]
 mod parts;

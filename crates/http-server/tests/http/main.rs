@@ -10,6 +10,7 @@ mod doors;
 mod fake;
 mod modern;
 mod official;
+mod page;
 mod running;
 mod sessions;
 mod streams;

@@ -4,6 +4,8 @@
 pub(crate) mod agent;
 #[cfg(feature = "login")]
 pub(crate) mod auth;
+#[cfg(any(feature = "login", feature = "ui"))]
+mod browser;
 pub(crate) mod cat;
 pub(crate) mod config;
 pub(crate) mod diff;
@@ -39,6 +41,8 @@ pub(crate) mod stats;
 #[cfg(feature = "tools")]
 pub(crate) mod tools;
 mod trace;
+#[cfg(feature = "ui")]
+pub(crate) mod ui;
 pub(crate) mod unwrap;
 pub(crate) mod verify;
 pub(crate) mod wrap;

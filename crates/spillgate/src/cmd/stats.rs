@@ -3,187 +3,27 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use serde::Serialize;
 use serde_json::json;
-use spillgate_artifact::Tokens;
-use spillgate_llm::Dollars;
-use spillgate_offload::{Exit, LedgerEntry, Spent};
 use spillgate_outline::grouped;
+use spillgate_retrieval::{Account, Sums, ToolList};
 use spillgate_untrusted::line;
 
 use crate::failure::Failure;
 use crate::output::{Output, Paint, Painter};
 use crate::wiring::App;
 
-/// Sums over ledger entries.
-#[derive(Debug, Default, Serialize)]
-struct Sums {
-    /// Results that were stored.
-    offloaded: u64,
-    /// Results that should have been stored and could not.
-    not_stored: u64,
-    /// Pages read or searched; extractions are counted separately.
-    retrievals: u64,
-    tokens_in: u64,
-    /// The part of `tokens_in` that was extrapolated, not counted.
-    tokens_in_estimated: u64,
-    tokens_shown: u64,
-    tokens_retrieved: u64,
-    /// The part of `tokens_retrieved` that was extrapolated.
-    tokens_retrieved_estimated: u64,
-    /// Tokens of our own tools' definitions, counted once for each tool list that contains them.
-    tokens_schema: u64,
-    tokens_schema_estimated: u64,
-    /// Tokens of results that could not be stored, without the tokens that were shown.
-    tokens_lost: u64,
-    /// Oversized results, or their `structuredContent`, that passed whole to programs.
-    to_programs: u64,
-    /// Tokens of these, which no model saw and which were not saved. They are not part of the
-    /// balance. Always estimated.
-    tokens_to_programs: u64,
-    /// In − shown − retrieved − schema − lost; negative when Spillgate cost more than it saved.
-    tokens_saved: i64,
-    /// Average milliseconds from the end of a result to its message.
-    milliseconds: f64,
-    #[serde(skip)]
-    micros: u64,
-    /// Secrets found in stored results, by the id of the rule.
-    secrets: BTreeMap<String, u64>,
-    /// The use of extractions. It is not part of the balance, because these tokens were not in the
-    /// context of the model for which Spillgate saves tokens.
-    extraction: Extractions,
-}
-
-/// Sums over extractions.
-#[derive(Debug, Default, Serialize)]
-struct Extractions {
-    /// Answers given.
-    count: u64,
-    /// Answers by the strategy that made them (`none`: failed or cancelled).
-    strategies: BTreeMap<String, u64>,
-    /// Answers of a fallback strategy, given because the first strategy could not run.
-    fallbacks: u64,
-    /// Requests to models.
-    calls: u64,
-    input_tokens: u64,
-    cached_input_tokens: u64,
-    output_tokens: u64,
-    /// Cost in US dollars of the answers whose price is known.
-    cost: Option<f64>,
-    /// Answers of models whose price is unknown.
-    unpriced: u64,
-    /// Average milliseconds from the question to the answer.
-    milliseconds: f64,
-    #[serde(skip)]
-    micros: u64,
-}
-
-impl Extractions {
-    fn add(&mut self, spent: &Spent) {
-        self.count += 1;
-        if !spent.strategy.is_empty() {
-            *self.strategies.entry(spent.strategy.clone()).or_default() += 1;
-        }
-        self.fallbacks += u64::from(spent.fell_back);
-        self.calls += spent.calls;
-        self.input_tokens += spent.input_tokens;
-        self.cached_input_tokens += spent.cached_input_tokens;
-        self.output_tokens += spent.output_tokens;
-        if let Some(cost) = spent.cost {
-            let sum = self.cost.unwrap_or_default() + cost;
-            self.cost = Some(Dollars::new(sum).get());
-        } else if spent.calls > 0 {
-            self.unpriced += 1;
-        }
-        self.micros += spent.micros;
-        self.milliseconds = (self.micros / self.count) as f64 / 1000.0;
-    }
-
-    fn price(&self) -> String {
-        match (self.cost, self.unpriced) {
-            (None, 0) => "-".to_owned(),
-            (None, _) => "?".to_owned(),
-            (Some(cost), 0) => Dollars::new(cost).to_string(),
-            (Some(cost), _) => format!("≥{}", Dollars::new(cost)),
-        }
-    }
-}
-
-impl Sums {
-    fn add(&mut self, entry: &LedgerEntry) {
-        let estimated = |tokens: Tokens| if tokens.exact { 0 } else { tokens.count };
-        let shown = entry.tokens_shown;
-        for (rule, found) in &entry.secrets {
-            *self.secrets.entry(rule.clone()).or_default() += found;
-        }
-        match entry.exit {
-            Exit::Retrieved | Exit::Extracted => {
-                match &entry.extraction {
-                    Some(spent) => self.extraction.add(spent),
-                    None => self.retrievals += 1,
-                }
-                self.tokens_retrieved += shown.count;
-                self.tokens_retrieved_estimated += estimated(shown);
-            }
-            Exit::Listed => {
-                self.tokens_schema += shown.count;
-                self.tokens_schema_estimated += estimated(shown);
-            }
-            Exit::Inline | Exit::ToolList | Exit::Searched => {}
-            Exit::Program => {
-                self.to_programs += 1;
-                self.tokens_to_programs += entry.tokens_in.count;
-            }
-            Exit::Offloaded | Exit::NotStored => {
-                if entry.exit == Exit::Offloaded {
-                    self.offloaded += 1;
-                } else {
-                    // A result that was not stored is lost, not saved: nobody can read it later.
-                    self.not_stored += 1;
-                    self.tokens_lost += entry.tokens_in.count.saturating_sub(shown.count);
-                }
-                self.tokens_in += entry.tokens_in.count;
-                self.tokens_in_estimated += estimated(entry.tokens_in);
-                self.tokens_shown += shown.count;
-                self.micros += entry.micros;
-                let results = self.offloaded + self.not_stored;
-                self.milliseconds = (self.micros / results.max(1)) as f64 / 1000.0;
-            }
-        }
-        let spent =
-            self.tokens_shown + self.tokens_retrieved + self.tokens_schema + self.tokens_lost;
-        self.tokens_saved = self.tokens_in.cast_signed() - spent.cast_signed();
-    }
-
-    /// Whether any part of the balance was extrapolated.
-    fn is_estimate(&self) -> bool {
-        self.tokens_in_estimated + self.tokens_retrieved_estimated + self.tokens_schema_estimated
-            > 0
-    }
-}
-
 pub(crate) fn stats(app: &App, out: &Output) -> Result<u8, Failure> {
     let entries = app.ledger.entries()?;
     let stored = app.store.candidates()?;
     let stored_bytes: u64 = stored.iter().map(|one| one.bytes).sum();
-    let mut total = Sums::default();
-    let (mut by_tool, mut by_server) = (ByName::new(), ByName::new());
-    let lists = tool_lists(&entries);
-    let is_summed = |entry: &&LedgerEntry| !matches!(entry.exit, Exit::Inline | Exit::ToolList);
-    for entry in entries.iter().filter(is_summed) {
-        total.add(entry);
-        let server = entry.server.as_deref();
-        if let Some(server) = server {
-            by_server.entry(server.to_owned()).or_default().add(entry);
-        }
-        if entry.exit != Exit::Listed {
-            let of_server = server.map(|name| format!("{name}/")).unwrap_or_default();
-            let name = format!("{of_server}{}", entry.tool);
-            by_tool.entry(name).or_default().add(entry);
-        }
-    }
-    let inline = entries.iter().filter(|entry| entry.exit == Exit::Inline);
-    let inline: u64 = inline.map(|entry| entry.results).sum();
+    let Account {
+        total,
+        tools: by_tool,
+        servers: by_server,
+        tool_lists: lists,
+        passed_through: inline,
+        ..
+    } = Account::of(&entries);
     if out.json {
         out.object(&json!({
             "store": app.store.place(),
@@ -378,31 +218,6 @@ fn extractions(text: &mut String, by_tool: &ByName, total: &ByName, tables: &Tab
     let mut parts: Vec<String> = of.strategies.iter().map(by).collect();
     parts.push(format!("fell back {}", of.fallbacks));
     text.push_str(&format!("EXTRACTIONS BY STRATEGY: {}\n", parts.join(", ")));
-}
-
-/// A server's list of tools when it was listed last.
-#[derive(Debug, Serialize)]
-struct ToolList {
-    tools: u64,
-    /// Tokens of all definitions.
-    tokens: u64,
-    /// Tokens of the definitions that the client got.
-    listed: u64,
-}
-
-/// Returns the last list of each server that has a long one or is searched.
-fn tool_lists(entries: &[LedgerEntry]) -> BTreeMap<String, ToolList> {
-    let lists = entries.iter().filter(|entry| entry.exit == Exit::ToolList);
-    let lists = lists.map(|entry| {
-        let server = entry.server.as_deref().unwrap_or("all servers");
-        let list = ToolList {
-            tools: entry.results,
-            tokens: entry.tokens_in.count,
-            listed: entry.tokens_shown.count,
-        };
-        (server.to_owned(), list)
-    });
-    lists.collect()
 }
 
 /// Adds the long lists of tools, which every request of a model pays for.

@@ -64,4 +64,5 @@ mod tidying;
 mod tool;
 mod tool_lists;
 mod tools;
+mod ui;
 mod written;

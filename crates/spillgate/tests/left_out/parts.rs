@@ -28,6 +28,7 @@ fn a_command_that_is_left_out_names_its_feature() {
         &["serve", "--listen", "127.0.0.1:0"],
         &["tools", "--root", ".", "--list"],
         &["fs-mcp"],
+        &["ui", "--open"],
         &["mcp", "--http", "0", "--", "true"],
         &["--store", "s3://bucket/prefix", "ls"],
     ]
@@ -63,6 +64,11 @@ fn a_command_that_is_left_out_names_its_feature() {
     error: this build has no `fs-mcp`: it was made without the feature `tools`
     hint: `cargo install --path crates/spillgate --features tools` builds it; `--features full` brings everything
 
+    $ spillgate ui --open
+    2
+    error: this build has no `ui`: it was made without the feature `ui`
+    hint: `cargo install --path crates/spillgate --features ui` builds it; `--features full` brings everything
+
     $ spillgate mcp --http 0 -- true
     2
     error: this build has no `mcp --http`: it was made without the feature `serve`
@@ -80,7 +86,7 @@ fn the_help_lists_the_commands_that_are_left_out() {
     let home = tempfile::tempdir().unwrap();
     let help = spillgate(home.path(), &["--help"]);
     let help = String::from_utf8(help.stdout).unwrap();
-    for command in ["agent", "auth", "serve", "tools"] {
+    for command in ["agent", "auth", "serve", "tools", "ui"] {
         let is_listed = help
             .lines()
             .any(|line| line.trim_start().starts_with(&format!("{command} ")));

@@ -2,15 +2,13 @@
 
 mod named;
 
-use std::process::{Command, Stdio};
-
 use reqwest::Url;
 use serde_json::json;
 use spillgate_auth::{Callback, LoginAttempt, LoginError, LoginRequest, Vault, origin_of};
-use spillgate_store::keep_key_from;
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::args::{Common, LimitArgs};
+use crate::cmd::browser;
 use crate::failure::{Failure, Fault};
 use crate::logs::log_to_stderr;
 use crate::net;
@@ -21,13 +19,6 @@ use crate::settings::{Settings, login_directory};
 /// Environment variable with the secret of a client that is already registered. There is no option
 /// for the secret, because every user of the machine can read command lines.
 const CLIENT_SECRET: &str = "SPILLGATE_CLIENT_SECRET";
-
-/// Program that opens a page in a browser.
-const OPENER: &str = if cfg!(target_os = "macos") {
-    "open"
-} else {
-    "xdg-open"
-};
 
 pub(crate) fn auth(common: &Common, auth: &Auth, out: &Output) -> Result<u8, Failure> {
     log_to_stderr("warn");
@@ -107,7 +98,7 @@ fn log_in(vault: &Vault, url: &Url, auth: &Auth, out: &Output) -> Result<u8, Fai
                 "Waiting for the browser. If it is on another machine, paste the URL at which it ends:",
             );
         } else {
-            open(attempt.page());
+            browser::open(attempt.page());
         }
         let answer = tokio::select! {
             answer = callback.wait() => answer?,
@@ -125,17 +116,6 @@ fn log_in(vault: &Vault, url: &Url, auth: &Auth, out: &Output) -> Result<u8, Fai
         false => out.note(&format!("logged in at {server}")),
     }
     Ok(0)
-}
-
-/// Opens a page. A failure is only logged: the page's address is on the screen, too.
-fn open(page: &str) {
-    let mut command = Command::new(OPENER);
-    keep_key_from(&mut command);
-    let command = command.arg(page).stdin(Stdio::null());
-    let opened = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    if let Err(error) = opened {
-        tracing::info!(%error, "no browser could be opened");
-    }
 }
 
 /// Reads the URL that the user copies from the browser. If the input ends without a URL, waits

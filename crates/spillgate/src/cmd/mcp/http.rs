@@ -43,17 +43,56 @@ pub(super) async fn serve(
         Some(api) => front.api(api),
         None => front,
     };
-    let mut signals = Signals::new()?;
-    let listener = TcpListener::bind(address).await;
-    let listener = listener.map_err(|error| not_listening(address, &error))?;
+    let listener = listen(address).await?;
     let bound = listener.local_addr()?;
     for path in paths {
-        // A failure is ignored: standard error may be closed, and the server can work without it.
-        drop(writeln!(
-            std::io::stderr(),
-            "spillgate: listening on http://{bound}{path}"
-        ));
+        say(&format!("listening on http://{bound}{path}"));
     }
+    #[cfg(feature = "ui")]
+    let front = match app.settings.ui.enabled {
+        true => with_page(app, front, &settings, bound)?,
+        false => front,
+    };
+    until_signal(front, listener, hub).await
+}
+
+/// Adds the page for a browser, and says where it is.
+#[cfg(feature = "ui")]
+fn with_page(
+    app: &App,
+    front: HttpServer,
+    settings: &HttpServerSettings,
+    bound: SocketAddr,
+) -> Result<HttpServer, Failure> {
+    use crate::cmd::ui::{Viewer, page};
+    let has_tokens = settings.auth != Auth::None;
+    let page = page(app, Viewer::Client { has_tokens })?;
+    let path = page
+        .link()
+        .unwrap_or_else(|| format!("{}/", spillgate_page::PREFIX));
+    say(&format!("the page is at http://{bound}{path}"));
+    Ok(front.page(spillgate_page::PREFIX, page.router()))
+}
+
+/// Prints a line for the person who started the server.
+fn say(line: &str) {
+    // A failure is ignored: standard error may be closed, and the server can work without it.
+    drop(writeln!(std::io::stderr(), "spillgate: {line}"));
+}
+
+/// Listens on an address.
+pub(crate) async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
+    let listener = TcpListener::bind(address).await;
+    listener.map_err(|error| not_listening(address, &error))
+}
+
+/// Serves until a signal arrives; returns the exit code of the process.
+pub(crate) async fn until_signal(
+    front: HttpServer,
+    listener: TcpListener,
+    hub: Option<Arc<Hub>>,
+) -> Result<u8, Failure> {
+    let mut signals = Signals::new()?;
     let (stop, stopped) = oneshot::channel::<()>();
     let served = front.serve(listener, async {
         drop(stopped.await);

@@ -1,7 +1,7 @@
 //! `spillgate mcp`: the gateway between an MCP client and its servers.
 
 #[cfg(feature = "serve")]
-mod http;
+pub(crate) mod http;
 mod lookups;
 mod reload;
 mod remote;

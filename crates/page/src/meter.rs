@@ -1,0 +1,268 @@
+//! The meter: what `spillgate stats` knows, as plots by day and as tables by server and tool.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::response::Html;
+use maud::{Markup, html};
+use spillgate_artifact::Timestamp;
+use spillgate_http_api::Problem;
+use spillgate_outline::grouped;
+use spillgate_retrieval::{Account, Sums};
+
+use crate::asked::Asked;
+use crate::frame::{Trouble, View, framed};
+use crate::plot::{self, Day};
+use crate::{PREFIX, Page, shown};
+
+/// Numbers of days that the plot can show.
+const DAYS: [usize; 3] = [14, 30, 90];
+
+/// Rows of a table; the others are added up in one.
+const ROWS: usize = 100;
+
+/// Seconds of a day.
+const DAY: u64 = 86_400;
+
+/// The price of a million tokens of a prompt if nothing else is asked for, in US dollars.
+const PRICE: f64 = 3.0;
+
+/// `GET /meter`
+pub(crate) async fn meter(
+    State(page): State<Arc<Page>>,
+    request: Request,
+) -> Result<Html<String>, Trouble> {
+    let asked = Asked::of_query(request.uri().query());
+    let days = asked.number("days", DAYS[1])?;
+    let days = if DAYS.contains(&days) { days } else { DAYS[1] };
+    let price: f64 = asked.number("price", page.prices.first().map_or(PRICE, |one| one.1))?;
+    if !(0.0..=1e6).contains(&price) {
+        return Err(Problem::bad("`price` must be a number of dollars from 0 on").into());
+    }
+    let of = Arc::clone(&page);
+    let work = Arc::clone(&page.api).work(move |api, _| {
+        let entries = of.ledger.entries();
+        let entries = entries.map_err(|error| Problem::ours("ledger", error.to_string()))?;
+        let now = api.tools().offloader.clock().now();
+        Ok((Account::of(&entries), now))
+    });
+    let (account, now) = work.await?;
+    let content = html! {
+        h1 { "Meter" }
+        (headline(&account.total, price))
+        (choices(&page, days, price))
+        section aria-labelledby="by-day" {
+            h2 #by-day { "By day" }
+            (plot::days(&by_day(&account.days, now, days)))
+        }
+        (table("By server", "Server", &account.servers))
+        (table("By tool", "Tool", &account.tools))
+        (extractions(&account))
+        (tool_lists(&account))
+        p.faint {
+            (grouped(account.passed_through)) " results passed through the gateway unchanged. The figures are those of "
+            code { "spillgate stats" } ". Times are in UTC; what a person reads on this page is not counted."
+        }
+    };
+    Ok(framed(&page, View::Meter, "Meter", &content))
+}
+
+/// Returns the days up to now, also those without entries.
+fn by_day(sums: &BTreeMap<String, Sums>, now: Timestamp, days: usize) -> Vec<Day> {
+    let none = Sums::default();
+    let back = (0..days as u64).rev();
+    let days = back.filter_map(|back| {
+        let ago = std::time::Duration::from_secs(back * DAY);
+        let at = Timestamp::new(now.system_time().checked_sub(ago)?).to_string();
+        let name = at.split('T').next()?.to_owned();
+        let sums = sums.get(&name).unwrap_or(&none);
+        Some(Day::new(name, sums))
+    });
+    days.collect()
+}
+
+fn headline(total: &Sums, price: f64) -> Markup {
+    let about = if total.is_estimate() { "≈" } else { "" };
+    let saved = total.tokens_saved;
+    let dollars = saved as f64 * price / 1e6;
+    html! {
+        div.cards {
+            div.card.main {
+                strong { (about) @if saved < 0 { "−" } (grouped(saved.unsigned_abs())) }
+                span { @if saved < 0 { "tokens more than without Spillgate" } @else { "tokens kept out of the context" } }
+            }
+            (card(total.tokens_in, total.tokens_in_estimated, "came in, in results that were too large"))
+            (card(total.tokens_shown, 0, "were shown in their place"))
+            (card(total.tokens_retrieved, total.tokens_retrieved_estimated, &format!("were read later, in {} look-ups", grouped(total.retrievals))))
+            (card(total.tokens_schema, total.tokens_schema_estimated, "were definitions of our own tools"))
+            @if total.tokens_lost > 0 { (card(total.tokens_lost, 0, "were lost: they could not be stored")) }
+            div.card {
+                strong { (about) (money(dollars)) }
+                span { "at " (money(price)) " for a million tokens, if each is sent once" }
+            }
+        }
+    }
+}
+
+/// Returns a figure, with its measured and its estimated part apart.
+fn card(count: u64, estimated: u64, what: &str) -> Markup {
+    html! {
+        div.card {
+            strong { @if estimated > 0 { "≈" } (grouped(count)) }
+            span { (what) }
+            @if estimated > 0 {
+                span.faint { (grouped(count.saturating_sub(estimated))) " measured, " (grouped(estimated)) " estimated" }
+            }
+        }
+    }
+}
+
+fn money(dollars: f64) -> String {
+    let sign = if dollars < 0.0 { "−" } else { "" };
+    format!("{sign}${:.2}", dollars.abs())
+}
+
+fn choices(page: &Page, days: usize, price: f64) -> Markup {
+    html! {
+        form.filters method="get" action={ (PREFIX) "/meter" } {
+            label { "Days "
+                select name="days" { @for one in DAYS { option value=(one) selected[one == days] { (one) } } }
+            }
+            label { "Dollars for a million tokens "
+                input type="number" name="price" min="0" step="any" value=(price) list="prices";
+            }
+            datalist #prices {
+                @for (model, price) in &page.prices { option value=(price) { (model) } }
+            }
+            button { "Show" }
+        }
+    }
+}
+
+fn table(title: &str, name: &str, all: &BTreeMap<String, Sums>) -> Markup {
+    let mut rows: Vec<_> = all.iter().collect();
+    rows.sort_by_key(|(_, sums)| std::cmp::Reverse(sums.tokens_saved));
+    let most = rows.first().map_or(0, |(_, sums)| sums.tokens_saved.max(0));
+    html! {
+        @if !rows.is_empty() {
+            section {
+                h2 { (title) }
+                div.scroll tabindex="0" role="region" aria-label=(title) {
+                    table.figures-of {
+                        thead { tr {
+                            th scope="col" { (name) }
+                            th.number scope="col" { "Stored" }
+                            th.number scope="col" { "Came in, measured" }
+                            th.number scope="col" { "estimated" }
+                            th.number scope="col" { "Shown" }
+                            th.number scope="col" { "Look-ups" }
+                            th.number scope="col" { "Read later" }
+                            th.number scope="col" { "Kept out" }
+                            th scope="col" aria-label="Share" {}
+                            th.number scope="col" { "ms each" }
+                        } }
+                        tbody { @for (name, sums) in rows.iter().take(ROWS) { (row(name, sums, most)) } }
+                    }
+                }
+                @if rows.len() > ROWS { p.faint { "… and " (grouped((rows.len() - ROWS) as u64)) " more, which " code { "spillgate stats" } " lists." } }
+            }
+        }
+    }
+}
+
+fn row(name: &str, sums: &Sums, most: i64) -> Markup {
+    let about = if sums.is_estimate() { "≈" } else { "" };
+    let sign = if sums.tokens_saved < 0 { "−" } else { "" };
+    html! {
+        tr {
+            th scope="row" { (shown::line(name, 80)) }
+            td.number { (grouped(sums.offloaded)) }
+            td.number { (grouped(sums.tokens_in - sums.tokens_in_estimated)) }
+            td.number { @if sums.tokens_in_estimated > 0 { "≈" (grouped(sums.tokens_in_estimated)) } @else { "–" } }
+            td.number { (grouped(sums.tokens_shown)) }
+            td.number { (grouped(sums.retrievals)) }
+            td.number { (grouped(sums.tokens_retrieved)) }
+            td.number { (about) (sign) (grouped(sums.tokens_saved.unsigned_abs())) }
+            td { (plot::share(sums.tokens_saved, most)) }
+            td.number { (format!("{:.1}", sums.milliseconds)) }
+        }
+    }
+}
+
+fn extractions(account: &Account) -> Markup {
+    let asked: Vec<_> = account
+        .tools
+        .iter()
+        .filter(|(_, sums)| sums.extraction.count > 0)
+        .collect();
+    let all = &account.total.extraction;
+    html! {
+        @if all.count > 0 {
+            section {
+                h2 { "Extractions" }
+                div.scroll tabindex="0" role="region" aria-label="Extractions" {
+                    table.figures-of {
+                        thead { tr {
+                            th scope="col" { "Tool" }
+                            th.number scope="col" { "Answers" }
+                            th.number scope="col" { "Fell back" }
+                            th.number scope="col" { "Calls" }
+                            th.number scope="col" { "Tokens in" }
+                            th.number scope="col" { "Cached" }
+                            th.number scope="col" { "Out" }
+                            th.number scope="col" { "Cost" }
+                            th.number scope="col" { "ms each" }
+                        } }
+                        tbody {
+                            @for (name, of) in asked.iter().map(|(name, sums)| (name.as_str(), &sums.extraction)).chain([("all", all)]) {
+                                tr {
+                                    th scope="row" { (shown::line(name, 80)) }
+                                    td.number { (grouped(of.count)) }
+                                    td.number { (grouped(of.fallbacks)) }
+                                    td.number { (grouped(of.calls)) }
+                                    td.number { (grouped(of.input_tokens)) }
+                                    td.number { (grouped(of.cached_input_tokens)) }
+                                    td.number { (grouped(of.output_tokens)) }
+                                    td.number { (of.price()) }
+                                    td.number { (format!("{:.1}", of.milliseconds)) }
+                                }
+                            }
+                        }
+                    }
+                }
+                p.faint { "These tokens belong to other models, so they do not reduce what was kept out." }
+            }
+        }
+    }
+}
+
+fn tool_lists(account: &Account) -> Markup {
+    html! {
+        @if !account.tool_lists.is_empty() {
+            section {
+                h2 { "Lists of tools, in every request of a model" }
+                div.scroll tabindex="0" role="region" aria-label="Lists of tools" {
+                    table.figures-of {
+                        thead { tr {
+                            th scope="col" { "Server" }
+                            th.number scope="col" { "Tools" }
+                            th.number scope="col" { "Tokens of all" }
+                            th.number scope="col" { "Listed" }
+                        } }
+                        tbody {
+                            @for (server, list) in &account.tool_lists {
+                                tr {
+                                    th scope="row" { (shown::line(server, 80)) }
+                                    td.number { (grouped(list.tools)) }
+                                    td.number { (grouped(list.tokens)) }
+                                    td.number { (grouped(list.listed)) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

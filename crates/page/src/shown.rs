@@ -1,0 +1,101 @@
+//! Formats facts for a person. Texts from outside are marked, cut and without secrets.
+
+use std::borrow::Cow;
+
+use maud::{Markup, html};
+use spillgate_artifact::{Ending, Facts, Manifest, Timestamp, Tokens};
+use spillgate_offload::Offloader;
+use spillgate_outline::grouped;
+
+/// Returns a text from outside on one line, with marks in place of hidden characters.
+pub(crate) fn line(text: &str, most: usize) -> String {
+    spillgate_untrusted::line(text, most)
+}
+
+/// Returns a text from outside with marks in place of hidden characters.
+pub(crate) fn text(text: &str) -> Cow<'_, str> {
+    spillgate_untrusted::marked(text)
+}
+
+/// Returns a size in bytes with a unit.
+pub(crate) fn size(bytes: u64) -> String {
+    bytesize::ByteSize(bytes).to_string()
+}
+
+/// Returns a number of tokens; `≈` stands before one that was extrapolated.
+pub(crate) fn tokens(tokens: Tokens) -> String {
+    let about = if tokens.exact { "" } else { "≈" };
+    format!("{about}{}", grouped(tokens.count))
+}
+
+/// Returns a time, which the script replaces by the time here.
+pub(crate) fn time(at: Timestamp) -> Markup {
+    let exact = at.to_string();
+    let short = exact.replace('T', " ");
+    html! { time datetime=(exact) { (short.trim_end_matches('Z')) } }
+}
+
+/// How a command or a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum How {
+    Well,
+    Badly,
+    Unknown,
+}
+
+/// Returns whether the command or the call failed.
+pub(crate) fn how(facts: &Facts) -> How {
+    match facts.ending.and_then(|ending| ending.is_failure()) {
+        Some(true) => How::Badly,
+        _ if facts.is_error => How::Badly,
+        Some(false) => How::Well,
+        None => How::Unknown,
+    }
+}
+
+/// Returns how the command or the call ended, in a word.
+pub(crate) fn ended(facts: &Facts) -> Markup {
+    let (word, class) = match (facts.ending, how(facts)) {
+        (
+            Some(Ending {
+                signal: Some(signal),
+                ..
+            }),
+            _,
+        ) => (format!("signal {signal}"), "bad"),
+        (
+            Some(Ending {
+                exit_code: Some(code),
+                ..
+            }),
+            how,
+        ) => {
+            let class = if how == How::Badly { "bad" } else { "good" };
+            (format!("exit {code}"), class)
+        }
+        (_, How::Badly) => ("error".to_owned(), "bad"),
+        _ => return html! { span.faint { "–" } },
+    };
+    html! { span.badge.(class) { (word) } }
+}
+
+/// Returns the name of a server or a tool.
+pub(crate) fn name(name: &str) -> String {
+    line(name, 80)
+}
+
+/// Returns the server and the tool of an output.
+pub(crate) fn source(facts: &Facts) -> String {
+    let origin = &facts.origin;
+    match &origin.server {
+        Some(server) => format!("{}/{}", name(server), name(&origin.tool)),
+        None => name(&origin.tool),
+    }
+}
+
+/// Returns the command line or the arguments of a call on one line. A secret is marked before the
+/// text is cut, because no rule finds a part of one.
+pub(crate) fn call(offloader: &Offloader, manifest: &Manifest, most: usize) -> String {
+    let arguments = manifest.facts.origin.arguments.as_deref();
+    line(&offloader.redacted(arguments.unwrap_or_default()), most)
+}

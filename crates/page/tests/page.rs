@@ -1,0 +1,12 @@
+//! The page over its router, with a store on disk.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "page/door.rs"]
+mod door;
+#[path = "page/hostile.rs"]
+mod hostile;
+#[path = "page/house.rs"]
+mod house;
+#[path = "page/views.rs"]
+mod views;

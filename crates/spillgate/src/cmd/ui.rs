@@ -1,0 +1,180 @@
+//! `spillgate ui`: a page in the browser that shows what is stored and what it saved.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZero;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use spillgate_gateway::own_tools;
+use spillgate_http_api::{Api, ApiLimits};
+use spillgate_http_server::{Health, HttpServer, HttpServerSettings};
+use spillgate_llm::Target;
+use spillgate_offload::NoLedger;
+use spillgate_page::{PREFIX, Page, PageParts};
+use spillgate_retrieval::{RetrievalTools, audience};
+use tokio::net::TcpListener;
+use tokio::runtime::Builder;
+
+use crate::args::Common;
+use crate::cmd::browser;
+use crate::cmd::mcp::http::{listen, until_signal};
+use crate::failure::Failure;
+use crate::logs::log_and_trace;
+use crate::models;
+use crate::output::Output;
+use crate::server_args::Ui;
+use crate::wiring::App;
+
+/// Well-known models whose prices the meter offers, beside those of the configuration. The first one
+/// is the default.
+const PRICED: [&str; 4] = [
+    "anthropic/claude-sonnet-4-6",
+    "anthropic/claude-opus-4-6",
+    "openai/gpt-5.4",
+    "gemini/gemini-2.5-pro",
+];
+
+/// Who looks at the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Viewer {
+    /// The user who started `spillgate ui`.
+    Owner,
+    /// Somebody at a gateway.
+    Client {
+        /// Whether clients send tokens.
+        has_tokens: bool,
+    },
+}
+
+pub(crate) fn ui(common: &Common, ui: &Ui, out: &Output) -> Result<u8, Failure> {
+    let exporting = log_and_trace("warn")?;
+    let app = App::for_looking(common)?;
+    let runtime = Builder::new_multi_thread().enable_all().build()?;
+    let code = runtime.block_on(async {
+        let listener = listener(&app, ui.port).await?;
+        let bound = listener.local_addr()?;
+        let page = page(&app, Viewer::Owner)?;
+        let path = page.link().unwrap_or_default();
+        let link = format!("http://{bound}{path}");
+        match out.json {
+            true => out.object(&json!({ "link": link }))?,
+            false => out.text(&format!("{link}\n"))?,
+        }
+        out.note("the link opens the page; Ctrl-C ends it");
+        let way = ui.open.then(|| Way::to(&link)).transpose()?;
+        if let Some(way) = &way {
+            browser::open(&way.0.to_string_lossy());
+        }
+        let settings = HttpServerSettings {
+            listen: bound,
+            ..HttpServerSettings::default()
+        };
+        let front = HttpServer::without_mcp(settings).health(|| Health {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            ..Health::default()
+        });
+        let front = front.page(PREFIX, page.router());
+        until_signal(front, listener, None).await
+    });
+    // A look-up that nobody waits for must not keep the process alive.
+    runtime.shutdown_background();
+    drop(exporting);
+    code
+}
+
+/// A file that leads a browser to the link. It is removed when it is dropped.
+///
+/// The link itself would be an argument of the browser's command, which every user of the machine can
+/// read.
+struct Way(PathBuf);
+
+impl Way {
+    fn to(link: &str) -> io::Result<Self> {
+        let name = format!("spillgate-ui-{}.html", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(0o600);
+        let mut file = options.open(&path)?;
+        let way = Self(path);
+        writeln!(
+            file,
+            "<!doctype html><meta charset=utf-8><meta http-equiv=refresh content=\"0;url={link}\">"
+        )?;
+        Ok(way)
+    }
+}
+
+impl Drop for Way {
+    fn drop(&mut self) {
+        drop(fs::remove_file(&self.0));
+    }
+}
+
+/// Listens on the port that the user names. If the user names none and another program uses the
+/// usual one, listens on a free one.
+async fn listener(app: &App, port: Option<u16>) -> Result<TcpListener, Failure> {
+    let at = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+    if let Some(port) = port {
+        return listen(at(port)).await;
+    }
+    match TcpListener::bind(at(app.settings.ui.port)).await {
+        Ok(listener) => Ok(listener),
+        Err(error) if error.kind() == ErrorKind::AddrInUse => listen(at(0)).await,
+        Err(_) => listen(at(app.settings.ui.port)).await,
+    }
+}
+
+/// Returns the page. What a person reads on it is not recorded in the ledger.
+pub(crate) fn page(app: &App, viewer: Viewer) -> Result<Arc<Page>, Failure> {
+    let unrecorded = app.offloader.clone().with_ledger(Arc::new(NoLedger));
+    let tools = audience::tools(&own_tools(app.offloader.policy(), None));
+    let offloader = unrecorded
+        .for_audience(tools)
+        .with_lookup_timeout(app.settings.lookup_timeout());
+    let tools = RetrievalTools {
+        offloader,
+        page: app.gateway_page(),
+        engine: crate::cmd::query::engine()?,
+        extractor: None,
+        session: None,
+    };
+    // The page only reads, so it uses none of these.
+    let limits = ApiLimits {
+        body_bytes: 0,
+        upload_bytes: Some(0),
+        part_time: Duration::ZERO,
+        upload_time: Duration::ZERO,
+        uploads: 1,
+    };
+    let turns = std::thread::available_parallelism().map_or(2, NonZero::get);
+    let api = Api::new(tools, app.store.names()?, limits, 4 * turns);
+    Ok(Page::new(PageParts {
+        api,
+        shell: unrecorded,
+        store: app.store.artifacts(),
+        place: app.store.place(),
+        ledger: Arc::clone(&app.ledger),
+        prices: prices(app),
+        is_owner: viewer == Viewer::Owner || app.settings.secrets.raw_anywhere,
+        has_tokens: viewer == Viewer::Client { has_tokens: true },
+        version: env!("CARGO_PKG_VERSION"),
+    }))
+}
+
+/// Returns the prices of prompts: those of models in the configuration, and of some that are known.
+fn prices(app: &App) -> Vec<(String, f64)> {
+    let configured = app.settings.models.keys().map(String::as_str);
+    let names = configured.chain(PRICED);
+    let catalogue = models::catalogue(&app.settings);
+    let priced = names.filter_map(|name| {
+        let target: Target = name.parse().ok()?;
+        let (_, prices, _) = catalogue.limits(&target);
+        Some((name.to_owned(), prices?.input))
+    });
+    priced.collect()
+}
