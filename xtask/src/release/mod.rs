@@ -17,7 +17,7 @@ mod tools;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
@@ -156,8 +156,8 @@ fn crates(release: &Release) -> Result<Vec<PathBuf>> {
     // build, and never looks whether that is still the same: a later run needs another path.
     let home = release.target.join("release-crates");
     empty(&home)?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
-    let builds = home.join(now.to_string());
+    let made = fs::metadata(&home)?.modified()?;
+    let builds = home.join(made.duration_since(UNIX_EPOCH)?.as_secs().to_string());
     let mut package = cargo("package --workspace --locked --all-features");
     for name in unpublished()? {
         package.args(["--exclude", &name]);
