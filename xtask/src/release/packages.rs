@@ -106,7 +106,8 @@ pub(super) fn wheel(release: &Release) -> Result<Vec<PathBuf>> {
         .env("CARGO_TARGET_DIR", &release.target)
         .current_dir(root.join("bindings/python")))?;
     let wheel = release.wheel_file()?;
-    let opened = release.dist("program");
+    // Not where the program will be: the wheel has a directory of the same name.
+    let opened = release.dist("wheel-content");
     empty(&opened)?;
     let python = release.target.join("release-tools/python/bin/python");
     run(Command::new(python)
@@ -114,10 +115,10 @@ pub(super) fn wheel(release: &Release) -> Result<Vec<PathBuf>> {
         .arg(&wheel)
         .arg(&opened))?;
     let stem = format!("spillgate-{}", release.version);
-    fs::rename(
-        opened.join(format!("{stem}.data/scripts/spillgate")),
-        release.program(),
-    )?;
+    empty(&release.dist("program"))?;
+    let scripts = opened.join(format!("{stem}.data/scripts"));
+    fs::rename(scripts.join("spillgate"), release.program())
+        .with_context(|| format!("no program in {}", scripts.display()))?;
     fs::set_permissions(release.program(), fs::Permissions::from_mode(0o755))?;
     // maturin describes what it built.
     let described = opened.join(format!("{stem}.dist-info/sboms/spillgate.cyclonedx.json"));
