@@ -10,6 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
+use super::packages::NOTICES;
 use super::{Release, empty};
 use crate::command::{output, run};
 use crate::report::say;
@@ -31,9 +32,11 @@ pub(super) fn root_file_system(release: &Release) -> Result<Vec<PathBuf>> {
         &release.program(),
         Path::new("/usr/local/bin/spillgate"),
     )?;
-    for name in ["LICENSE-MIT", "LICENSE-APACHE"] {
+    let texts = ["LICENSE-MIT", "LICENSE-APACHE"].map(|name| workspace::root().join(name));
+    for text in texts.into_iter().chain([release.dist(NOTICES)]) {
+        let name = text.file_name().context("a text has a name")?;
         let to = Path::new("/usr/share/doc/spillgate").join(name);
-        copy(&root, &workspace::root().join(name), &to)?;
+        copy(&root, &text, &to)?;
     }
     for library in libraries(&release.program())? {
         copy(&root, &library, &library)?;

@@ -4,6 +4,7 @@
 //! ```text
 //! target/dist/            what is released
 //! target/dist/registry/   the same, as registries for pip and npm and as a page of downloads
+//! target/release-crates/  the crates as packages, and what was built from them
 //! target/release-tools/   what builds it: maturin, zig, node (from PyPI), cargo-about
 //! ```
 
@@ -15,8 +16,11 @@ mod tools;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::UNIX_EPOCH;
 
 use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
 
 use crate::command::{cargo, output, run};
 use crate::report::{Report, say};
@@ -146,18 +150,51 @@ impl Release {
     }
 }
 
-/// Packs all crates, and builds each from its package.
+/// Packs all crates that are published, and builds each from its package, with all its features.
 fn crates(release: &Release) -> Result<Vec<PathBuf>> {
-    let mut package = cargo("package --workspace --locked");
+    // Cargo unpacks what it has just packed into its home, in a directory named after the path of the
+    // build, and never looks whether that is still the same: a later run needs another path.
+    let home = release.target.join("release-crates");
+    empty(&home)?;
+    let made = fs::metadata(&home)?.modified()?;
+    let builds = home.join(made.duration_since(UNIX_EPOCH)?.as_secs().to_string());
+    let mut package = cargo("package --workspace --locked --all-features");
+    for name in unpublished()? {
+        package.args(["--exclude", &name]);
+    }
     // A change that is not committed would be in no release, but may be tried.
-    package.arg("--allow-dirty");
-    run(package.env("CARGO_TARGET_DIR", &release.target))?;
-    let packed = release.target.join("package");
+    package
+        .arg("--allow-dirty")
+        .arg("--target-dir")
+        .arg(&builds);
+    // Nobody debugs these builds.
+    package.envs([("CARGO_PROFILE_DEV_DEBUG", "0"), ("CARGO_INCREMENTAL", "0")]);
+    run(&mut package)?;
+    // No run uses them again, and they are large.
+    let built = builds.join("debug");
+    let size = output(Command::new("du").arg("-sh").arg(&built))?;
+    say(&format!("removing the builds: {size}\n"))?;
+    fs::remove_dir_all(&built)?;
+    let packed = builds.join("package");
     let ending = format!("-{}.crate", release.version);
     let crates = names(&packed)?
         .into_iter()
         .filter(|name| name.ends_with(&ending));
     Ok(crates.map(|name| packed.join(name)).collect())
+}
+
+/// The names of the crates that no registry gets.
+fn unpublished() -> Result<Vec<String>> {
+    let told = output(&mut cargo("metadata --no-deps --format-version 1 --locked"))?;
+    let told: Value = serde_json::from_str(&told).context("cargo metadata")?;
+    let packages = told["packages"]
+        .as_array()
+        .context("cargo names no packages")?;
+    Ok(packages
+        .iter()
+        .filter(|package| package["publish"].as_array().is_some_and(Vec::is_empty))
+        .filter_map(|package| package["name"].as_str().map(str::to_owned))
+        .collect())
 }
 
 /// An empty directory at this path. What was there is removed.

@@ -1,5 +1,6 @@
 //! The packages: notices of licences, the wheel, the archive and the packages for npm.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -10,32 +11,84 @@ use serde_json::{Map, Value, json};
 
 use super::tools::{node, npm, tool};
 use super::{Release, SYSTEMS, copy_into, empty, names};
-use crate::command::run;
+use crate::command::{cargo, output, run};
+use crate::report::say;
 use crate::workspace;
 
 /// The file with the licences of what the program contains.
-const NOTICES: &str = "THIRD-PARTY.txt";
+pub(super) const NOTICES: &str = "THIRD-PARTY.txt";
+
+/// Phrases of licences of code that a package took from elsewhere. `packaging/about.toml` names their
+/// files with checksums; cargo-about only warns if a file has changed.
+const TAKEN: [&str; 4] = [
+    "Copyright (c) 2004,2005, Richard Boulton",
+    "Copyright (c) 2020 YaoYuan",
+    "Copyright (c) 2014 Mathijs van de Nes",
+    "UNICODE, INC. LICENSE AGREEMENT",
+];
 
 /// Writes the licences of all packages that the program contains.
 pub(super) fn notices(release: &Release) -> Result<Vec<PathBuf>> {
     let root = workspace::root();
     let file = release.dist(NOTICES);
     fs::create_dir_all(release.dist(""))?;
-    let about = "cargo-about generate --offline --locked --fail --config packaging/about.toml \
-                 --manifest-path crates/spillgate/Cargo.toml --output-file";
+    // The packages of all systems, of which a build needs only some. What follows works offline.
+    run(&mut cargo("fetch --locked"))?;
+    // The features that the wheel has.
+    let about = "cargo-about generate --offline --locked --fail --features full \
+                 --config packaging/about.toml --manifest-path crates/spillgate/Cargo.toml --output-file";
     let mut words = about.split_whitespace();
     let program = words.next().context("a command has a name")?;
     let mut command = tool(release, program)?;
     command.args(words).arg(&file).arg("packaging/about.hbs");
     run(command.current_dir(&root))?;
     let text = fs::read_to_string(&file)?;
+    let tree =
+        "tree --package spillgate --features full --edges normal --prefix none --locked --offline";
+    let packages = packages(&output(&mut cargo(tree))?);
+    let missing = missing(&text, &packages);
     ensure!(
-        text.contains("- tokio ") && !text.contains("- insta "),
-        "{NOTICES} is not of the program"
+        missing.is_empty(),
+        "{NOTICES} lacks the licence of {}",
+        missing.join(", ")
     );
+    ensure!(
+        !text.contains("- insta "),
+        "{NOTICES} names packages that only tests need"
+    );
+    say(&format!(
+        "{} packages are in the program; all have a licence\n",
+        packages.len()
+    ))?;
     // maturin puts it into the wheel.
     fs::copy(&file, root.join("bindings/python/LICENSE-THIRD-PARTY.txt"))?;
     Ok(vec![file])
+}
+
+/// Names and versions of the packages that `cargo tree --prefix none` lists, each once.
+fn packages(tree: &str) -> BTreeSet<String> {
+    let lines = tree.lines().filter_map(|line| {
+        let (name, rest) = line.split_once(" v")?;
+        let version = rest.split(' ').next()?;
+        Some(format!("{name} {version}"))
+    });
+    lines.collect()
+}
+
+/// What the notices lack: packages, and licences of code that a package took from elsewhere.
+fn missing<'a>(notices: &str, packages: &'a BTreeSet<String>) -> Vec<&'a str> {
+    let named: BTreeSet<&str> = notices
+        .lines()
+        .filter_map(|line| line.strip_prefix("- "))
+        // The address of the repository may follow.
+        .map(|line| line.split_once(" (").map_or(line, |(package, _)| package))
+        .collect();
+    let packages = packages.iter().map(String::as_str);
+    let taken = TAKEN.into_iter().filter(|phrase| !notices.contains(phrase));
+    packages
+        .filter(|package| !named.contains(package))
+        .chain(taken)
+        .collect()
 }
 
 /// Builds the program and the wheel with it. All other packages contain the same program, byte for
@@ -53,7 +106,8 @@ pub(super) fn wheel(release: &Release) -> Result<Vec<PathBuf>> {
         .env("CARGO_TARGET_DIR", &release.target)
         .current_dir(root.join("bindings/python")))?;
     let wheel = release.wheel_file()?;
-    let opened = release.dist("program");
+    // Not where the program will be: the wheel has a directory of the same name.
+    let opened = release.dist("wheel-content");
     empty(&opened)?;
     let python = release.target.join("release-tools/python/bin/python");
     run(Command::new(python)
@@ -61,10 +115,10 @@ pub(super) fn wheel(release: &Release) -> Result<Vec<PathBuf>> {
         .arg(&wheel)
         .arg(&opened))?;
     let stem = format!("spillgate-{}", release.version);
-    fs::rename(
-        opened.join(format!("{stem}.data/scripts/spillgate")),
-        release.program(),
-    )?;
+    empty(&release.dist("program"))?;
+    let scripts = opened.join(format!("{stem}.data/scripts"));
+    fs::rename(scripts.join("spillgate"), release.program())
+        .with_context(|| format!("no program in {}", scripts.display()))?;
     fs::set_permissions(release.program(), fs::Permissions::from_mode(0o755))?;
     // maturin describes what it built.
     let described = opened.join(format!("{stem}.dist-info/sboms/spillgate.cyclonedx.json"));
@@ -204,4 +258,36 @@ pub(super) fn tarball(name: &str, version: &str) -> String {
         "{}-{version}.tgz",
         name.trim_start_matches('@').replace('/', "-")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notices_must_name_each_package_and_what_it_took() {
+        let tree = "spillgate v0.1.0 (/source/crates/spillgate)\n\
+                    tokio v1.2.3\n\
+                    serde_derive v1.0.1 (proc-macro)\n\
+                    tokio v1.2.3 (*)\n";
+        let packages = packages(tree);
+        assert_eq!(
+            packages.iter().collect::<Vec<_>>(),
+            ["serde_derive 1.0.1", "spillgate 0.1.0", "tokio 1.2.3"]
+        );
+        let whole = format!(
+            "- spillgate 0.1.0 (https://example.org)\n- tokio 1.2.3\n- serde_derive 1.0.1\n{}",
+            TAKEN.join("\n")
+        );
+        let cases: [(&str, &str, &[&str]); 4] = [
+            ("nothing", "nothing", &[]),
+            ("tokio 1.2.3", "tokio 1.2.30", &["tokio 1.2.3"]),
+            ("- tokio", "tokio", &["tokio 1.2.3"]),
+            (TAKEN[1], "", &[TAKEN[1]]),
+        ];
+        for (from, to, lacks) in cases {
+            let notices = whole.replace(from, to);
+            assert_eq!(missing(&notices, &packages), lacks, "{from} → {to}");
+        }
+    }
 }

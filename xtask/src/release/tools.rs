@@ -27,9 +27,13 @@ pub(super) fn install(release: &Release) -> Result<Vec<PathBuf>> {
     run(Command::new(environment.join("bin/python"))
         .args(install.split(' '))
         .arg(workspace::root().join("xtask/release/requirements.txt")))?;
-    let about =
-        format!("install cargo-about --version {ABOUT} --locked --features cli --quiet --root");
-    run(cargo(&about).arg(&home))?;
+    let about = format!("install cargo-about --version {ABOUT} --locked --features cli --root");
+    let mut about = cargo(&about);
+    // A tool that runs once per release need not be small. Its build takes a directory that cargo removes.
+    about
+        .env("CARGO_PROFILE_RELEASE_LTO", "off")
+        .env_remove("CARGO_TARGET_DIR");
+    run(about.arg(&home))?;
     Ok(Vec::new())
 }
 
