@@ -55,6 +55,7 @@ const TOP: &[(&str, &str)] = &[
     ("models", "3"),
     ("http", "3"),
     ("serve", "3"),
+    ("ui", "3"),
     ("guarded", "3"),
     ("shared_store", "\"yes\""),
     ("reserve", "\"some\""),
@@ -164,6 +165,7 @@ const TABLES: &[Table] = &[
             ("mcp", "3"),
         ],
     ),
+    ("ui", "", &[("enabled", "3"), ("port", "70000")]),
     (
         "http",
         "",
@@ -416,6 +418,7 @@ fn no_command_runs_under_a_wrong_setting() {
         &["agent", "no-such-file.md", "x"],
         &["mcp", "--", "true"],
         &["serve", "--listen", "0"],
+        &["ui", "--port", "0"],
         &["auth", "x", "--status"],
         &["tools", "--list", "--root", home],
         &["fs-mcp", "--root", home],
