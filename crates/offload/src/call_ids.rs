@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use parking_lot::{Mutex, MutexGuard};
 use spillgate_artifact::{Handle, Origin};
-use spillgate_store::{ArtifactStore, Listed};
+use spillgate_store::{ArtifactStore, Listed, StoreError};
 
 /// The ids that this process assigned or received.
 #[derive(Debug, Default)]
@@ -54,19 +54,28 @@ impl CallIds {
     }
 
     /// Finds the artifact of an id: one of this process, otherwise the newest stored one.
-    pub(crate) fn find(&self, name: &str, store: &dyn ArtifactStore) -> Option<Handle> {
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store cannot be listed.
+    pub(crate) fn find(
+        &self,
+        name: &str,
+        store: &dyn ArtifactStore,
+    ) -> Result<Option<Handle>, StoreError> {
         let noted = self.known().handles.get(name).copied();
-        noted.or_else(|| {
-            let mut newest = None;
-            let found = store.newest(&mut |one| {
-                if id_of(&one) != Some(name) {
-                    return ControlFlow::Continue(());
-                }
-                newest = Some(one.manifest.handle);
-                ControlFlow::Break(())
-            });
-            found.ok().and(newest)
-        })
+        if noted.is_some() {
+            return Ok(noted);
+        }
+        let mut newest = None;
+        store.newest(&mut |one| {
+            if id_of(&one) != Some(name) {
+                return ControlFlow::Continue(());
+            }
+            newest = Some(one.manifest.handle);
+            ControlFlow::Break(())
+        })?;
+        Ok(newest)
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use spillgate_artifact::{ByteSource, Clock, Handle, Interrupt, LOOKUP_TIMEOUT, Origin};
 use spillgate_lookup::Artifact;
 use spillgate_redact::Redactor;
-use spillgate_store::ArtifactStore;
+use spillgate_store::{ArtifactStore, StoreError};
 use spillgate_text::{Scan, TokenCounter, source_exceeds};
 
 use crate::RetrieveError;
@@ -132,12 +132,20 @@ impl Offloader {
         &self.policy
     }
 
-    /// Returns the artifact for the id of a call, a short id or a handle.
-    #[must_use]
-    pub fn by_call_id(&self, id: &str) -> Option<Handle> {
-        let handle = id.parse().ok();
-        let stored = handle.filter(|&handle| self.store.manifest(handle).is_ok());
-        stored.or_else(|| self.call_ids.find(id, &*self.store))
+    /// Returns the artifact for the id of a call, a short id or a handle; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store does not tell, for example because a bucket cannot be reached.
+    pub fn by_call_id(&self, id: &str) -> Result<Option<Handle>, StoreError> {
+        if let Ok(handle) = id.parse() {
+            match self.store.manifest(handle) {
+                Ok(_) => return Ok(Some(handle)),
+                Err(StoreError::Absent { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.call_ids.find(id, &*self.store)
     }
 
     /// Returns the store of the results.

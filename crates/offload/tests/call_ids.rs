@@ -10,7 +10,9 @@ use std::time::Duration;
 use spillgate_artifact::{Handle, Manifest, Origin, Timestamp};
 use spillgate_offload::{NoLedger, Offloader, Outcome, Policy, Profile, Rule};
 use spillgate_retrieval::audience;
-use spillgate_store::{ArtifactStore, Draft, Gone, Listed, MemoryStore, StoreError, Stored};
+use spillgate_store::{
+    ArtifactStore, Draft, Gone, Listed, MemoryStore, Remote, StoreError, Stored,
+};
 use spillgate_testkit::{StoppedClock, log};
 use spillgate_text::Tokenizer;
 
@@ -60,21 +62,74 @@ impl ArtifactStore for Busy {
     }
 }
 
-#[test]
-fn listing_for_a_name_keeps_nobody_waiting() {
-    let store = Arc::new(Busy::default());
+/// A bucket that gives no answer.
+#[derive(Debug)]
+struct Unreachable;
+
+impl Unreachable {
+    fn error() -> StoreError {
+        StoreError::Remote {
+            place: "s3://bucket".to_owned(),
+            why: Remote::Unreachable,
+            what: "reading a manifest failed: it did not answer in time".to_owned(),
+        }
+    }
+}
+
+impl ArtifactStore for Unreachable {
+    fn draft(&self) -> Result<Box<dyn Draft>, StoreError> {
+        Err(Self::error())
+    }
+
+    fn open(&self, _: Handle) -> Result<Stored, StoreError> {
+        Err(Self::error())
+    }
+
+    fn manifest(&self, _: Handle) -> Result<Manifest, StoreError> {
+        Err(Self::error())
+    }
+
+    fn list(&self) -> Result<Vec<Listed>, StoreError> {
+        Err(Self::error())
+    }
+
+    fn remove(&self, _: Handle, _: Gone, _: Timestamp) -> Result<(), StoreError> {
+        Err(Self::error())
+    }
+
+    fn pin(&self, _: Handle, _: bool) -> Result<(), StoreError> {
+        Err(Self::error())
+    }
+}
+
+fn offloader(store: Arc<dyn ArtifactStore>) -> Offloader {
     let rule = Rule {
         profile: Some(Profile::Continuation),
         ..Rule::default()
     };
-    let offloader = Offloader::new(
-        Arc::clone(&store) as _,
+    Offloader::new(
+        store,
         Policy::new(rule, [], []).unwrap(),
         Tokenizer::Heuristic.counter(),
         audience::usual_tools(),
         Arc::new(StoppedClock::default()),
         Arc::new(NoLedger),
-    );
+    )
+}
+
+#[test]
+fn an_id_is_not_unknown_because_the_store_cannot_be_reached() {
+    let offloader = offloader(Arc::new(Unreachable));
+    for id in ["7", "kqvbnrtzaewmxo"] {
+        let error = offloader.continuation(id, None).unwrap_err().to_string();
+        assert!(error.contains("did not answer in time"), "{id}: {error}");
+    }
+}
+
+#[test]
+fn listing_for_a_name_keeps_nobody_waiting() {
+    let store = Arc::new(Busy::default());
+    let offloader = offloader(Arc::clone(&store) as _);
     let offloader = Arc::new(offloader.with_short_ids(true));
     store.offloader.set(Arc::clone(&offloader)).unwrap();
     // The store is listed for an unknown id, and for the choice of the first number.

@@ -42,7 +42,8 @@ impl Offloader {
         let unknown = || ContinuationError::UnknownId {
             id: id.chars().take(200).collect(),
         };
-        let handle = self.by_call_id(id).ok_or_else(unknown)?;
+        let handle = self.by_call_id(id).map_err(RetrieveError::from)?;
+        let handle = handle.ok_or_else(unknown)?;
         let artifact = self.artifact(handle)?;
         let facts = &artifact.manifest().facts;
         let length = facts.first_slice.unwrap_or(DEFAULT_SLICE_CHARS);
