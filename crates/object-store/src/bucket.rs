@@ -8,12 +8,13 @@
 //! - A writer that gives up, and a sweep that finds objects without a head, first create a head that
 //!   says so. A manifest that arrives late can then no longer be created.
 //!
-//! Nothing here waits for time or starts tasks, so that a test can run it step by step.
+//! Nothing here starts tasks, and it waits for time only as [`Again`] says, so that a test can run it
+//! step by step.
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use futures_util::stream::FuturesUnordered;
@@ -25,11 +26,11 @@ use object_store::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use spillgate_artifact::{ByteSource, FileId, Handle, Timestamp};
-use spillgate_store::{Absent, ArtifactFiles, Gone, Piece, StoreError, Tombstone};
+use spillgate_store::{Absent, ArtifactFiles, Gone, Piece, Remote, StoreError, Tombstone};
 
 use crate::layout::{Layout, Object};
 use crate::swap::Swap;
-use crate::trouble::{failed, strange};
+use crate::trouble::{failed, is_unanswered, strange};
 
 /// Bytes of a part of a large body. A larger body than ten thousand of them has larger parts.
 pub(crate) const PART: u64 = 8 << 20;
@@ -60,6 +61,52 @@ pub(crate) struct Bucket {
     pub(crate) place: Arc<str>,
     /// Bytes of a part of a large body ([`PART`]).
     pub(crate) part: u64,
+    /// When an object is created again because no answer came.
+    pub(crate) again: Again,
+}
+
+/// When an object is created again because no answer came. The client itself tries everything again
+/// but this, because it cannot know whether the object is its own.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Again {
+    /// Time after which it is not tried again.
+    pub(crate) time: Duration,
+    /// Time before it is tried again for the first time; it doubles each time.
+    pub(crate) pause: Duration,
+}
+
+/// How often an object is created at most.
+const CREATIONS: u32 = 6;
+
+/// The creation of one object.
+struct Tries {
+    again: Again,
+    began: Instant,
+    count: u32,
+}
+
+impl Tries {
+    fn new(again: Again) -> Self {
+        Self {
+            again,
+            began: Instant::now(),
+            count: 1,
+        }
+    }
+
+    /// Waits, and returns whether the object should be created again after this error.
+    async fn goes_on(&mut self, error: &Error) -> bool {
+        let pause = self.again.pause * 2u32.pow(self.count - 1);
+        let is_late = self.began.elapsed() + pause >= self.again.time;
+        if !is_unanswered(error) || self.count >= CREATIONS || is_late {
+            return false;
+        }
+        self.count += 1;
+        if !pause.is_zero() {
+            tokio::time::sleep(pause).await;
+        }
+        true
+    }
 }
 
 /// What the head of an artifact is.
@@ -146,7 +193,8 @@ impl Bucket {
     }
 
     /// Stores the files of a new artifact. If this fails, the artifact does not exist, and will not
-    /// exist later, unless the bucket can no longer be reached at all: then nobody knows its handle.
+    /// exist later, unless the bucket can no longer be reached ([`is_unreachable`]): then nobody knows
+    /// its handle, and the caller should [`Bucket::abandon`] it when there is time.
     pub(crate) async fn put(
         &self,
         handle: Handle,
@@ -155,6 +203,10 @@ impl Bucket {
         let Err(error) = self.put_all(handle, files).await else {
             return Ok(());
         };
+        // Trying more would only take time. The caller removes what is left when it can.
+        if is_unreachable(&error) {
+            return Err(error);
+        }
         // If this fails, too, a sweep finds what is left.
         if self.abandon(handle).await.is_err()
             && let Ok(Head::Stored(stored)) = self.head(handle).await
@@ -183,23 +235,28 @@ impl Bucket {
     async fn reserve(&self, handle: Handle, index: &Arc<dyn ByteSource>) -> Result<(), StoreError> {
         let bytes = Bytes::from(read_of(index, 0, index.len())?);
         let path = self.layout.path(handle, Object::Piece(Piece::Index));
-        let put = self
-            .objects
-            .put_opts(&path, bytes.into(), PutMode::Create.into());
-        match put.await {
-            Ok(_) => Ok(()),
-            // The client may have sent the request twice because the first answer was lost.
-            Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {
-                match self.head(handle).await? {
-                    Head::Missing => Ok(()),
-                    _ => Err(strange(
-                        &self.place,
-                        "storing an output",
-                        "its handle is taken",
-                    )),
+        let mut tries = Tries::new(self.again);
+        loop {
+            let payload = PutPayload::from(bytes.clone());
+            let put = self
+                .objects
+                .put_opts(&path, payload, PutMode::Create.into());
+            match put.await {
+                Ok(_) => return Ok(()),
+                // The request may have been sent twice because the first answer was lost.
+                Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {
+                    return match self.head(handle).await? {
+                        Head::Missing => Ok(()),
+                        _ => Err(strange(
+                            &self.place,
+                            "storing an output",
+                            "its handle is taken",
+                        )),
+                    };
                 }
+                Err(error) if tries.goes_on(&error).await => {}
+                Err(error) => return Err(self.failed("storing an output", &error)),
             }
-            Err(error) => Err(self.failed("storing an output", &error)),
         }
     }
 
@@ -237,10 +294,14 @@ impl Bucket {
                     .await
                     .map_err(|error| self.failed(doing, &error))?;
             }
-            let complete = upload.complete().await;
-            complete
-                .map(drop)
-                .map_err(|error| self.failed(doing, &error))
+            let Err(error) = upload.complete().await else {
+                return Ok(());
+            };
+            // The answer may be lost. If the client then asked again, there was no upload any more.
+            match self.objects.head(&path).await {
+                Ok(meta) if meta.size == source.len() => Ok(()),
+                _ => Err(self.failed(doing, &error)),
+            }
         }
         .await;
         if sent.is_err() {
@@ -255,23 +316,31 @@ impl Bucket {
     async fn create_head(&self, handle: Handle, bytes: Bytes) -> Result<(), StoreError> {
         let doing = "storing an output";
         let path = self.layout.path(handle, Object::Head);
-        let payload = PutPayload::from(bytes.clone());
-        let put = self
-            .objects
-            .put_opts(&path, payload, PutMode::Create.into());
-        let Err(error) = put.await else {
-            return Ok(());
-        };
-        // The answer may be lost, or the client may have asked twice because it was lost.
-        match self.head(handle).await {
-            Ok(Head::Stored(stored)) if stored.bytes == bytes => Ok(()),
-            Ok(Head::Barred) => Err(strange(
-                &self.place,
-                doing,
-                "it took so long that it was taken for the rest of a failure",
-            )),
-            Ok(Head::Gone(_)) => Err(strange(&self.place, doing, "its handle is taken")),
-            _ => Err(self.failed(doing, &error)),
+        let mut tries = Tries::new(self.again);
+        loop {
+            let payload = PutPayload::from(bytes.clone());
+            let put = self
+                .objects
+                .put_opts(&path, payload, PutMode::Create.into());
+            let Err(error) = put.await else {
+                return Ok(());
+            };
+            // The answer may be lost, or the request may have been sent twice because it was lost.
+            match self.head(handle).await {
+                Ok(Head::Stored(stored)) if stored.bytes == bytes => return Ok(()),
+                Ok(Head::Barred) => {
+                    return Err(strange(
+                        &self.place,
+                        doing,
+                        "it took so long that it was taken for the rest of a failure",
+                    ));
+                }
+                Ok(Head::Gone(_)) => {
+                    return Err(strange(&self.place, doing, "its handle is taken"));
+                }
+                Ok(Head::Missing) if tries.goes_on(&error).await => {}
+                _ => return Err(self.failed(doing, &error)),
+            }
         }
     }
 
@@ -279,14 +348,20 @@ impl Bucket {
     /// exists.
     pub(crate) async fn abandon(&self, handle: Handle) -> Result<(), StoreError> {
         let path = self.layout.path(handle, Object::Head);
-        let payload = PutPayload::from(Mark::Barred.bytes());
-        let barred = self
-            .objects
-            .put_opts(&path, payload, PutMode::Create.into());
-        if let Err(error) = barred.await
-            && !matches!(self.head(handle).await, Ok(Head::Barred))
-        {
-            return Err(self.failed("removing an output", &error));
+        let mut tries = Tries::new(self.again);
+        loop {
+            let payload = PutPayload::from(Mark::Barred.bytes());
+            let barred = self
+                .objects
+                .put_opts(&path, payload, PutMode::Create.into());
+            let Err(error) = barred.await else {
+                break;
+            };
+            match self.head(handle).await {
+                Ok(Head::Barred) => break,
+                Ok(Head::Missing) if tries.goes_on(&error).await => {}
+                _ => return Err(self.failed("removing an output", &error)),
+            }
         }
         self.clear(handle).await
     }
@@ -618,6 +693,17 @@ fn revised(manifest: &[u8], pinned: Option<bool>) -> Option<Bytes> {
     let revision = FileId::random().to_string();
     members.insert("revision".to_owned(), revision.into());
     serde_json::to_vec_pretty(&value).ok().map(Bytes::from)
+}
+
+/// Whether the bucket gave no answer.
+pub(crate) fn is_unreachable(error: &StoreError) -> bool {
+    matches!(
+        error,
+        StoreError::Remote {
+            why: Remote::Unreachable,
+            ..
+        }
+    )
 }
 
 /// Waits until one of the parts is sent.

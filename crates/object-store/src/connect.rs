@@ -19,10 +19,11 @@ use spillgate_http_client::{Certificates, ClientError, builder, is_loopback};
 use spillgate_store::{FileStore, StoreError};
 
 use crate::address::{Address, Kind};
-use crate::bucket::{Bucket, PART};
+use crate::bucket::{Again, Bucket, PART};
 use crate::layout::Layout;
 use crate::store::{BucketStore, Options};
 use crate::swap::Swap;
+use crate::tls::{Guarded, is_exposed, server_of};
 
 /// How long requests may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +48,9 @@ impl Default for Patience {
 
 /// How often a request that failed is tried again.
 const RETRIES: usize = 6;
+
+/// Time before an object is created again because no answer came.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// Minimum length of a value that is removed from error texts.
 const SECRET: usize = 4;
@@ -84,7 +88,7 @@ pub enum ConnectError {
 
 /// Gives the client of a bucket the HTTP client that all parts of Spillgate use.
 #[derive(Debug)]
-struct Connector(reqwest::Client);
+struct Connector(Guarded);
 
 impl HttpConnector for Connector {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
@@ -121,6 +125,10 @@ impl BucketStore {
             swap,
             place: address.to_string().into(),
             part: PART,
+            again: Again {
+                time: patience.retry,
+                pause: AGAIN,
+            },
         };
         Ok(Self::new(bucket, cache, clock, options)?)
     }
@@ -139,6 +147,10 @@ impl BucketStore {
             swap: Swap::Conditional,
             place: place.into(),
             part: PART,
+            again: Again {
+                time: Duration::ZERO,
+                pause: AGAIN,
+            },
         };
         Self::new(bucket, cache, clock, options)
     }
@@ -162,15 +174,17 @@ fn directory(path: &std::path::Path) -> Result<(Arc<dyn ObjectStore>, Swap), Sto
     ))
 }
 
-/// The variables of the environment that concern a bucket, with names in small letters.
+/// The variables of the environment that the client of a bucket knows, with names in small letters.
 struct Variables<'a>(Vec<(String, &'a str)>);
 
 impl<'a> Variables<'a> {
     fn of(kind: &Kind, environment: &'a [(String, String)]) -> Self {
-        let prefix = match kind {
-            Kind::Google => "GOOGLE_",
-            Kind::Azure => "AZURE_",
-            Kind::S3 | Kind::Directory(_) => "AWS_",
+        let (prefix, is_known): (_, fn(&str) -> bool) = match kind {
+            Kind::Google => ("GOOGLE_", |name| GoogleConfigKey::from_str(name).is_ok()),
+            Kind::Azure => ("AZURE_", |name| AzureConfigKey::from_str(name).is_ok()),
+            Kind::S3 | Kind::Directory(_) => {
+                ("AWS_", |name| AmazonS3ConfigKey::from_str(name).is_ok())
+            }
         };
         let taken = environment
             .iter()
@@ -178,6 +192,7 @@ impl<'a> Variables<'a> {
         Self(
             taken
                 .map(|(name, value)| (name.to_ascii_lowercase(), value.as_str()))
+                .filter(|(name, _)| is_known(name))
                 .collect(),
         )
     }
@@ -197,10 +212,23 @@ impl<'a> Variables<'a> {
         known.fold(builder, |builder, (key, value)| set(builder, key, value))
     }
 
-    /// Returns a text without the values.
+    /// Returns all values that are addresses of servers. A proxy is none: what passes through it has
+    /// TLS of its own.
+    fn addresses(&self) -> impl Iterator<Item = Url> {
+        let servers = self.0.iter().filter(|(name, _)| !name.contains("proxy"));
+        servers.filter_map(|(_, value)| value.trim().parse().ok())
+    }
+
+    /// Returns a text without the values, and without the passwords in them.
     fn without_secrets(&self, text: &str) -> String {
-        let secrets = self.0.iter().filter(|(_, value)| value.len() >= SECRET);
-        secrets.fold(text.to_owned(), |text, (_, value)| text.replace(value, "…"))
+        let values = self.0.iter().map(|(_, value)| (*value).to_owned());
+        let mut secrets: Vec<String> = values.collect();
+        for url in self.addresses() {
+            secrets.extend(url.password().map(str::to_owned));
+            secrets.push(url.username().to_owned());
+        }
+        let secrets = secrets.iter().filter(|value| value.len() >= SECRET);
+        secrets.fold(text.to_owned(), |text, value| text.replace(value, "…"))
     }
 }
 
@@ -209,24 +237,29 @@ fn http(
     place: &str,
     variables: &Variables<'_>,
     patience: Patience,
-) -> Result<(reqwest::Client, bool), ConnectError> {
+) -> Result<(Guarded, bool), ConnectError> {
+    let allowed = ["aws_allow_http", "azure_allow_http", "google_allow_http"];
+    let may_be_plain = variables.first(&allowed) == Some("true");
+    // Whatever else names a server, such as a file with a key, is checked when a request is made.
+    let exposed = variables.addresses().find(is_exposed);
+    if let Some(url) = exposed.filter(|_| !may_be_plain) {
+        return Err(ConnectError::Plain {
+            place: place.to_owned(),
+            endpoint: server_of(&url),
+        });
+    }
+    // In the order in which the clients use them.
     let endpoint = variables.first(&[
+        "aws_endpoint_url_s3",
         "aws_endpoint_url",
         "aws_endpoint",
         "azure_endpoint",
         "azure_storage_endpoint",
+        "google_base_url",
     ]);
-    let is_plain = endpoint.is_some_and(|endpoint| endpoint.starts_with("http:"));
-    let url = endpoint.and_then(|endpoint| endpoint.parse::<Url>().ok());
-    let is_here = url.is_some_and(|url| is_loopback(&url));
-    let allowed = ["aws_allow_http", "azure_allow_http", "google_allow_http"];
-    let may_be_plain = is_here || variables.first(&allowed) == Some("true");
-    if let Some(endpoint) = endpoint.filter(|_| is_plain && !may_be_plain) {
-        return Err(ConnectError::Plain {
-            place: place.to_owned(),
-            endpoint: endpoint.to_owned(),
-        });
-    }
+    let endpoint = endpoint.and_then(|endpoint| endpoint.parse::<Url>().ok());
+    let is_plain = endpoint.as_ref().is_some_and(|url| url.scheme() == "http");
+    let is_here = endpoint.is_some_and(|url| is_loopback(&url));
     let certificates = match is_plain {
         true => Certificates::None,
         false => Certificates::Machine,
@@ -239,7 +272,12 @@ fn http(
         true => client.no_proxy(),
         false => client,
     };
-    Ok((client.build().map_err(ConnectError::Http)?, is_plain))
+    let client = client.build().map_err(ConnectError::Http)?;
+    let guarded = Guarded {
+        client,
+        may_be_plain,
+    };
+    Ok((guarded, is_plain))
 }
 
 fn remote(

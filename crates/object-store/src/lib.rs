@@ -15,6 +15,7 @@ mod source;
 mod store;
 mod swap;
 mod sweep;
+mod tls;
 mod trouble;
 
 #[cfg(test)]
@@ -25,5 +26,5 @@ mod tests;
 pub use address::{Address, AddressError};
 pub use check::Checked;
 pub use connect::{ConnectError, Patience};
-pub use store::{BucketStore, Failing, Options};
+pub use store::{BucketStore, Options};
 pub use sweep::{Done, SweepRules};

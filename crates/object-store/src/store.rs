@@ -12,7 +12,6 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -20,11 +19,11 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use spillgate_artifact::{ByteSource, Clock, Facts, Handle, HandleForm, Manifest, Timestamp};
 use spillgate_store::{
-    Absent, ArtifactStore, Candidate, Draft, FileStore, Gone, Listed, Part, Piece, Receipt,
-    StoreError, Stored, Survey, Unreadable, Upkeep, check_index,
+    ArtifactStore, Candidate, Draft, FileStore, Gone, Listed, Part, Piece, Receipt, StoreError,
+    Stored, Survey, Unreadable, Upkeep, check_index,
 };
 
-use crate::bucket::{Bucket, Entry, Head, Manifested};
+use crate::bucket::{Bucket, Entry, Head, Manifested, is_unreachable};
 use crate::layout::Object;
 use crate::runtime::Waiting;
 use crate::source::RangeSource;
@@ -36,21 +35,9 @@ const COPIED: u64 = 8 << 20;
 /// How many artifacts the store remembers having recorded a use of.
 const REMEMBERED: usize = 10_000;
 
-/// What happens to a new artifact that the bucket does not take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Failing {
-    /// It is not stored.
-    #[default]
-    Refuse,
-    /// It is kept in the cache until the bucket takes it. Until then, only this machine can read it.
-    Keep,
-}
-
 /// Settings of a store in a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// What happens to a new artifact that the bucket does not take.
-    pub failing: Failing,
     /// Limits for all artifacts in the bucket.
     pub rules: SweepRules,
     /// Minimum time between two sweeps, of all replicas together.
@@ -113,8 +100,8 @@ impl BucketStore {
         checked.unwrap_or_default()
     }
 
-    /// Maintains the cache. Sends what was kept because the bucket did not take it. Sweeps the bucket
-    /// if nobody did so for a while. Never removes `spared`, whose handle was shown a moment ago.
+    /// Maintains the cache. Sweeps the bucket if nobody did so for a while. Never removes `spared`,
+    /// whose handle was shown a moment ago.
     pub fn keep_up(
         &self,
         upkeep: &Upkeep,
@@ -123,12 +110,11 @@ impl BucketStore {
     ) -> Result<(), StoreError> {
         let inner = &self.0;
         let kept = inner.cache.keep_up(upkeep, spared, now);
-        let sent = inner.send_kept();
         let swept = match inner.asks_for_sweep(now) {
             true => self.sweep_if_due(spared, now).map(drop),
             false => Ok(()),
         };
-        kept.and(sent).and(swept)
+        kept.and(swept)
     }
 
     /// Sweeps the bucket if the last sweep began long enough ago. Returns what it did, or `None`.
@@ -148,12 +134,6 @@ impl BucketStore {
                 None => Ok(None),
             }
         })
-    }
-
-    /// Returns the artifacts that only this machine has, because the bucket did not take them.
-    #[must_use]
-    pub fn kept(&self) -> Vec<Handle> {
-        self.0.kept()
     }
 }
 
@@ -211,9 +191,14 @@ impl Inner {
                 io::Error::other("it cannot be fetched")
             })
         });
-        match failed {
-            Some(error) => Err(error),
-            None => copied,
+        match (failed, copied) {
+            (Some(error), _) => Err(error),
+            // The bytes that came are not those that were stored, so it is the bucket's fault.
+            (None, Err(StoreError::Damaged { what, .. })) => Err(StoreError::Damaged {
+                path: self.bucket.address(handle, Object::Piece(Piece::Body)),
+                what,
+            }),
+            (None, copied) => copied,
         }
     }
 
@@ -298,14 +283,22 @@ impl Inner {
     /// Sends an artifact in the cache to the bucket.
     fn send(&self, handle: Handle) -> Result<(), StoreError> {
         let files = self.cache.artifact_files(handle)?;
-        self.ask(move |bucket| async move { bucket.put(handle, &files).await })
+        let sent = self.ask(move |bucket| async move { bucket.put(handle, &files).await });
+        if sent.as_ref().is_err_and(is_unreachable) {
+            let bucket = Arc::clone(&self.bucket);
+            // Nobody waits for it. If it fails, too, a sweep finds what is left.
+            self.waiting
+                .begin(async move { drop(bucket.abandon(handle).await) });
+        }
+        sent
     }
 
     /// Records that an artifact is used, if that was not recorded for a while. Fails if the artifact
     /// was removed a moment ago.
     fn touch(&self, handle: Handle, modified: SystemTime) -> Result<(), StoreError> {
         let now = self.clock.now();
-        let is_old = |time: Timestamp| time.age_at(now) > self.options.rules.unrecorded;
+        let after = self.options.rules.recorded_after();
+        let is_old = |time: Timestamp| time.age_at(now) > after;
         {
             let mut touched = self.touched.lock();
             let known = touched.get(&handle).copied();
@@ -330,55 +323,6 @@ impl Inner {
             }
             Ok(()) => Ok(()),
         }
-    }
-
-    /// The directory with one empty file for each artifact that only this machine has.
-    fn kept_directory(&self) -> PathBuf {
-        self.cache.base().join("kept")
-    }
-
-    fn kept_file(&self, handle: Handle) -> PathBuf {
-        let name = handle.to_string().replace('/', ".");
-        self.kept_directory().join(name)
-    }
-
-    fn kept(&self) -> Vec<Handle> {
-        let entries = fs::read_dir(self.kept_directory()).into_iter().flatten();
-        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        names
-            .filter_map(|name| crate::layout::Layout::handle(&name))
-            .collect()
-    }
-
-    fn is_kept(&self, handle: Handle) -> bool {
-        self.options.failing == Failing::Keep && self.kept_file(handle).exists()
-    }
-
-    /// Keeps an artifact in the cache until the bucket takes it.
-    fn keep(&self, handle: Handle) -> Result<(), StoreError> {
-        // Pinned, it stays although the cache needs room.
-        self.cache.pin(handle, true)?;
-        let path = self.kept_file(handle);
-        fs::create_dir_all(self.kept_directory())
-            .and_then(|()| File::create(&path).map(drop))
-            .map_err(|source| StoreError::Io { path, source })
-    }
-
-    /// Sends what was kept.
-    fn send_kept(&self) -> Result<(), StoreError> {
-        for handle in self.kept() {
-            if self.cache.has(handle) {
-                self.cache.pin(handle, false)?;
-                if let Err(error) = self.send(handle) {
-                    self.cache.pin(handle, true)?;
-                    return Err(error);
-                }
-            }
-            let path = self.kept_file(handle);
-            fs::remove_file(&path).map_err(|source| StoreError::Io { path, source })?;
-            tracing::info!(%handle, "a stored output that was kept on this machine is in the bucket now");
-        }
-        Ok(())
     }
 
     /// Whether this process should ask the bucket when the last sweep was. A file in the cache
@@ -444,26 +388,13 @@ impl ArtifactStore for BucketStore {
 
     fn open(&self, handle: Handle) -> Result<Stored, StoreError> {
         let inner = &self.0;
-        let (found, manifest) = match inner.manifest(handle) {
-            Ok(found) => found,
-            Err(StoreError::Absent { .. } | StoreError::Remote { .. }) if inner.is_kept(handle) => {
-                return inner.cache.open(handle);
-            }
-            Err(error) => return Err(error),
-        };
+        let (found, manifest) = inner.manifest(handle)?;
         inner.touch(handle, found.modified)?;
         inner.opened(manifest, &found.bytes)
     }
 
     fn manifest(&self, handle: Handle) -> Result<Manifest, StoreError> {
-        match self.0.manifest(handle) {
-            Err(StoreError::Absent { .. } | StoreError::Remote { .. })
-                if self.0.is_kept(handle) =>
-            {
-                self.0.cache.manifest(handle)
-            }
-            found => found.map(|(_, manifest)| manifest),
-        }
+        self.0.manifest(handle).map(|(_, manifest)| manifest)
     }
 
     fn list(&self) -> Result<Vec<Listed>, StoreError> {
@@ -556,17 +487,6 @@ impl ArtifactStore for BucketStore {
             };
             bucket.remove(handle, (why, at), &tombstone).await
         });
-        if matches!(
-            removed,
-            Err(StoreError::Absent {
-                why: Absent::Never,
-                ..
-            })
-        ) && self.0.is_kept(handle)
-        {
-            drop(fs::remove_file(self.0.kept_file(handle)));
-            return self.0.cache.remove(handle, why, at);
-        }
         if removed.is_ok() {
             self.0.cache.discard(handle);
         }
@@ -620,10 +540,6 @@ impl Draft for BucketDraft {
         let Err(error) = inner.send(handle) else {
             return Ok(receipt);
         };
-        if inner.options.failing == Failing::Keep && inner.keep(handle).is_ok() {
-            tracing::warn!(%handle, %error, "an output is stored on this machine only, because the bucket did not take it; it is sent later");
-            return Ok(receipt);
-        }
         inner.cache.discard(handle);
         Err(error)
     }

@@ -27,12 +27,23 @@ pub struct SweepRules {
     /// Maximum age of a tombstone. `None` means no limit.
     pub tombstone_age: Option<Duration>,
     /// Age below which no artifact is removed to stay within the quota, because its handle was shown
-    /// a moment ago.
+    /// a moment ago. With a quota, uses are recorded at least this often.
     pub fresh: Duration,
     /// Time for which uses of an artifact need not be recorded. It lives that much longer.
     pub unrecorded: Duration,
     /// Maximum number of artifacts that one sweep removes.
     pub most: usize,
+}
+
+impl SweepRules {
+    /// Returns the time after which another use of an artifact is recorded. If there is a quota, it
+    /// is short, so that what was used a moment ago is not removed.
+    pub(crate) fn recorded_after(&self) -> Duration {
+        match self.quota {
+            Some(_) => self.unrecorded.min(self.fresh),
+            None => self.unrecorded,
+        }
+    }
 }
 
 /// What a sweep did.
@@ -164,7 +175,7 @@ impl Sweep<'_> {
 
     fn is_expired(&self, used: SystemTime) -> bool {
         let max = self.rules.max_age;
-        max.is_some_and(|max| self.age(used) > max + self.rules.unrecorded)
+        max.is_some_and(|max| self.age(used) > max.saturating_add(self.rules.unrecorded))
     }
 
     /// Removes an artifact that is too old, and what is left of one. Returns false if it stays.
@@ -265,7 +276,9 @@ impl Sweep<'_> {
             if total <= goal || done.removed() >= self.rules.most {
                 break;
             }
-            if self.age(entry.last_used()) <= self.rules.fresh {
+            // The last use may have been recorded earlier.
+            let fresh = self.rules.fresh.saturating_add(self.rules.recorded_after());
+            if self.age(entry.last_used()) <= fresh {
                 continue;
             }
             match self.let_go(&entry, Gone::Evicted).await? {

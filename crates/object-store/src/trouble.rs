@@ -7,6 +7,8 @@ use object_store::Error;
 use object_store::client::{HttpError, HttpErrorKind};
 use spillgate_store::{Remote, StoreError};
 
+use crate::tls::PlainError;
+
 /// Maximum characters of what a server says that an error contains.
 const SAID: usize = 200;
 
@@ -42,10 +44,21 @@ pub(crate) fn strange(place: &str, doing: &str, what: &str) -> StoreError {
     }
 }
 
+/// Whether a request was perhaps carried out, or may be tried again: no answer came.
+pub(crate) fn is_unanswered(error: &Error) -> bool {
+    let http = source_of::<HttpError>(error);
+    http.is_some_and(|http| !matches!(http.kind(), HttpErrorKind::Decode))
+        && source_of::<PlainError>(error).is_none()
+        && status_in(&chain(error)).is_none()
+}
+
 fn judged(error: &Error) -> (Remote, String) {
     let all = chain(error);
     if let Some((status, body)) = status_in(&all) {
         return of_status(status, body);
+    }
+    if let Some(plain) = source_of::<PlainError>(error) {
+        return (Remote::Refused, plain.to_string());
     }
     if let Some(http) = source_of::<HttpError>(error) {
         let (why, what) = match http.kind() {

@@ -4,13 +4,18 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+#[cfg(feature = "objects")]
+use data_encoding::HEXLOWER;
+#[cfg(feature = "objects")]
 use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "objects")]
+use sha2::{Digest, Sha256};
 use spillgate_artifact::{Clock, Handle, Timestamp};
 #[cfg(feature = "objects")]
-use spillgate_object_store::{
-    Address, BucketStore, ConnectError, Failing, Options, Patience, SweepRules,
-};
+use spillgate_config::LayerSource;
+#[cfg(feature = "objects")]
+use spillgate_object_store::{Address, BucketStore, ConnectError, Options, Patience, SweepRules};
 #[cfg(feature = "serve")]
 use spillgate_store::Names;
 use spillgate_store::{ArtifactStore, FileStore, Lifetime, Space, StoreError, SyncWhen, Upkeep};
@@ -19,7 +24,9 @@ use crate::failure::Failure;
 #[cfg(feature = "objects")]
 use crate::failure::Fault;
 use crate::quantities::{Size, Span};
-use crate::settings::{Settings, directories};
+use crate::settings::Settings;
+#[cfg(feature = "objects")]
+use crate::settings::directories;
 
 /// Settings of a store in a bucket. All builds read them, so that they can share a file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -30,8 +37,6 @@ pub(crate) struct ObjectSettings {
     pub(crate) cache: Option<PathBuf>,
     /// Maximum bytes of the cache, such as "2 GiB"; "0" is no limit.
     pub(crate) cache_quota: Size,
-    /// What happens to an output that the bucket does not take.
-    pub(crate) failing: WhenFailing,
     /// Maximum time until a connection is made, such as "5s".
     pub(crate) connect_timeout: Span,
     /// Maximum time of a request, such as "30s".
@@ -44,23 +49,11 @@ pub(crate) struct ObjectSettings {
     pub(crate) orphan_age: Span,
 }
 
-/// What happens to an output that the bucket does not take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum WhenFailing {
-    /// It is not stored, and whoever reads the message is told so.
-    #[default]
-    Refuse,
-    /// It is kept on this machine until the bucket takes it.
-    Keep,
-}
-
 impl Default for ObjectSettings {
     fn default() -> Self {
         Self {
             cache: None,
             cache_quota: Size::of("2 GiB"),
-            failing: WhenFailing::Refuse,
             connect_timeout: Span::of("5s"),
             request_timeout: Span::of("30s"),
             retry_time: Span::of("20s"),
@@ -69,6 +62,23 @@ impl Default for ObjectSettings {
         }
     }
 }
+
+/// Variables of the environment that say on which server a bucket is.
+#[cfg(feature = "objects")]
+const SERVERS: [&str; 8] = [
+    "AWS_ENDPOINT_URL_S3",
+    "AWS_ENDPOINT_URL",
+    "AWS_ENDPOINT",
+    "GOOGLE_BASE_URL",
+    "AZURE_STORAGE_ENDPOINT",
+    "AZURE_ENDPOINT",
+    "AZURE_STORAGE_ACCOUNT_NAME",
+    "AZURE_STORAGE_USE_EMULATOR",
+];
+
+/// Maximum characters of an address in the name of its cache.
+#[cfg(feature = "objects")]
+const MOST_NAME: usize = 100;
 
 /// The beginning of an address, which a path of a directory does not have.
 const ADDRESS: &str = "://";
@@ -121,7 +131,16 @@ impl Store {
     ) -> Result<Self, Failure> {
         let base = match address(&settings.store) {
             None => std::path::absolute(&settings.store)?,
-            Some(address) => settings.objects.cache_of(address)?,
+            #[cfg(feature = "objects")]
+            Some(address) => {
+                let variable = |name: &str| std::env::var(name).ok();
+                settings.objects.cache_of(address, variable)?
+            }
+            #[cfg(not(feature = "objects"))]
+            Some(address) => {
+                let what = format!("--store {address}");
+                return Err(crate::left_out::failure(&what, "objects"));
+            }
         };
         let (space, sync) = match address(&settings.store) {
             None => (settings.space(), settings.sync),
@@ -144,12 +163,10 @@ impl Store {
             files.check_base()?;
         }
         match address(&settings.store) {
-            None => Ok(Self::Files(files)),
             #[cfg(not(feature = "objects"))]
-            Some(address) => Err(crate::left_out::failure(
-                &format!("--store {address}"),
-                "objects",
-            )),
+            _ => Ok(Self::Files(files)),
+            #[cfg(feature = "objects")]
+            None => Ok(Self::Files(files)),
             #[cfg(feature = "objects")]
             Some(address) => {
                 let address = parsed(address)?;
@@ -280,16 +297,35 @@ fn unconnected(error: ConnectError) -> Failure {
 }
 
 impl ObjectSettings {
-    /// Returns the directory of the cache of a store.
-    fn cache_of(&self, address: &str) -> Result<PathBuf, Failure> {
+    /// Returns the directory of the cache of a store. Each store has its own: `variable` returns the
+    /// variables of the environment, which may name the server.
+    #[cfg(feature = "objects")]
+    fn cache_of(
+        &self,
+        address: &str,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<PathBuf, Failure> {
         let base = match &self.cache {
             Some(cache) => std::path::absolute(cache)?,
             None => directories()?.cache_dir().join("spillgate"),
         };
         let word = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        let name = address.replace(ADDRESS, "_");
-        let name = name.trim_end_matches('/').replace(|c| !word(c), "_");
-        Ok(base.join(name))
+        let address = address.trim_end_matches('/');
+        let mut hash = Sha256::new();
+        hash.update(address);
+        for name in SERVERS {
+            // No variable contains this byte.
+            hash.update([0]);
+            hash.update(variable(name).unwrap_or_default().trim_end_matches('/'));
+        }
+        let hash = HEXLOWER.encode(&hash.finalize()[..8]);
+        let name: String = address
+            .replace(ADDRESS, "_")
+            .replace(|c| !word(c), "_")
+            .chars()
+            .take(MOST_NAME)
+            .collect();
+        Ok(base.join(format!("{name}_{hash}")))
     }
 
     #[cfg(feature = "objects")]
@@ -308,6 +344,18 @@ impl ObjectSettings {
 const FRESH: std::time::Duration = std::time::Duration::from_secs(600);
 
 impl Settings {
+    /// Returns whether results get short ids. They are counted in each process, so processes that share
+    /// a bucket would give the same id to different results.
+    pub(crate) fn short_ids(&self) -> bool {
+        self.continuation.short_ids && address(&self.store).is_none()
+    }
+
+    /// Returns whether the user set this key, in the file, the environment or an option.
+    #[cfg(feature = "objects")]
+    fn is_set(&self, key: &str) -> bool {
+        !matches!(self.places.source(&[key]), LayerSource::Default)
+    }
+
     fn cache_space(&self) -> Space {
         Space {
             quota: self.objects.cache_quota.bytes,
@@ -321,13 +369,10 @@ impl Settings {
         let upkeep = self.upkeep();
         let (hour, day) = (Duration::from_secs(3600), Duration::from_secs(86_400));
         Options {
-            failing: match self.objects.failing {
-                WhenFailing::Refuse => Failing::Refuse,
-                WhenFailing::Keep => Failing::Keep,
-            },
             rules: SweepRules {
-                max_age: upkeep.max_age,
-                quota: self.quota.bytes,
+                // The defaults are for a store of one machine. A bucket has outputs of others.
+                max_age: upkeep.max_age.filter(|_| self.is_set("max_age")),
+                quota: self.quota.bytes.filter(|_| self.is_set("quota")),
                 orphan_age: self.objects.orphan_age.time.unwrap_or(day),
                 tombstone_age: upkeep.notes.max_age,
                 fresh: FRESH,
@@ -343,6 +388,51 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(feature = "objects")]
+    #[test]
+    fn each_store_has_its_own_cache() {
+        let settings = ObjectSettings {
+            cache: Some("/cache".into()),
+            ..ObjectSettings::default()
+        };
+        let of = |address: &str, variable: &str, value: &str| {
+            let found = |name: &str| (name == variable).then(|| value.to_owned());
+            settings.cache_of(address, found).unwrap()
+        };
+        let all = [
+            of("s3://b/a_b", "", ""),
+            of("s3://b/a/b", "", ""),
+            of("s3://b_a/b", "", ""),
+            of("s3://b/a/b", "AWS_ENDPOINT_URL", "https://one.example"),
+            of("s3://b/a/b", "AWS_ENDPOINT_URL", "https://other.example"),
+            of("s3://b/a/b", "AWS_ENDPOINT_URL_S3", "https://one.example"),
+            of("az://b/a", "AZURE_STORAGE_ACCOUNT_NAME", "one"),
+            of("az://b/a", "AZURE_STORAGE_ACCOUNT_NAME", "other"),
+            of(&format!("s3://b/{}", "long".repeat(200)), "", ""),
+        ];
+        for (at, one) in all.iter().enumerate() {
+            assert!(!all[..at].contains(one), "{}", one.display());
+            let name = one.strip_prefix("/cache").unwrap();
+            assert!(name.components().count() == 1 && name.as_os_str().len() < 200);
+        }
+        let [one, other] = ["s3://b/a/b", "s3://b/a/b/"].map(|address| of(address, "", ""));
+        assert_eq!(one, other);
+    }
+
+    #[cfg(feature = "objects")]
+    #[test]
+    fn only_limits_that_the_user_set_hold_for_a_bucket() {
+        let mut settings = crate::settings::defaults().unwrap();
+        let rules = settings.bucket_options().rules;
+        assert_eq!((rules.max_age, rules.quota), (None, None));
+        assert!(rules.tombstone_age.is_some());
+        let tree = spillgate_config::toml::parse("max_age = \"30d\"\nquota = \"10 GiB\"\n");
+        let file = LayerSource::File("c.toml".into());
+        settings.places.put(file, tree.unwrap());
+        let rules = settings.bucket_options().rules;
+        assert!(rules.max_age.is_some() && rules.quota == Some(10 << 30));
+    }
 
     #[test]
     fn an_address_is_no_path() {

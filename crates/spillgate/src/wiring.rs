@@ -95,7 +95,7 @@ impl App {
             clock,
             Arc::clone(&ledger) as Arc<dyn Ledger>,
         )
-        .with_short_ids(settings.continuation.short_ids)
+        .with_short_ids(settings.short_ids())
         .with_redactor(settings.redactor()?);
         marks::install(offloader.marks_texts());
         Ok(Self {

@@ -5,6 +5,8 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
+use data_encoding::HEXLOWER;
+use sha2::{Digest, Sha256};
 use spillgate_artifact::{
     ContentKind, Facts, Handle, HandleForm, Origin, RawForm, Reason, Stats, Timestamp, Tokens,
     ViewFacts,
@@ -47,7 +49,7 @@ pub fn facts_of(raw: &[u8]) -> Facts {
         is_error: false,
         ending: None,
         raw_bytes: bytes,
-        sha256: "0".repeat(64),
+        sha256: HEXLOWER.encode(&Sha256::digest(raw)),
         form: RawForm::Plain,
         stats: Stats {
             bytes,

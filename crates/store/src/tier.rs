@@ -5,12 +5,14 @@
 //! and taken as they are, so that a bucket contains nothing that needs no key.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use data_encoding::HEXLOWER;
 use serde_json::Value;
-use spillgate_artifact::{ByteSource, FileId, Handle, Manifest};
+use sha2::{Digest, Sha256};
+use spillgate_artifact::{ByteSource, Facts, FileId, Handle, Manifest};
 
 use crate::draft::DRAFT_PREFIX;
 use crate::files::{FileSource, FileStore, Paths};
@@ -23,6 +25,9 @@ use crate::{StoreError, alias, manifest};
 /// How often creating a file is tried again after another thread has removed the empty directory
 /// for it.
 const ATTEMPTS: usize = 16;
+
+/// Bytes that are hashed at a time.
+const BLOCK: usize = 256 << 10;
 
 /// One of the files of an artifact, besides its manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -82,12 +87,13 @@ impl FileStore {
     }
 
     /// Takes a copy of an artifact that another store has. `fetch` writes each file; the copy exists
-    /// only after all of them were written. Does nothing if the artifact is here already. A pin is
+    /// only after all of them were written, and if the body is the one of the manifest. Does nothing if the artifact is here already. A pin is
     /// not copied: it protects the artifact, not its copies.
     ///
     /// # Errors
     ///
-    /// Fails if `fetch` fails, or if the files cannot be written.
+    /// Fails if `fetch` fails, or if the files cannot be written. Fails with [`StoreError::Damaged`] if
+    /// the body is another one.
     pub fn adopt(
         &self,
         handle: Handle,
@@ -107,6 +113,11 @@ impl FileStore {
             // The file stays open, because its lock says that somebody works on it.
             drafts.0.push((draft.clone(), path.to_owned(), file));
             written.map_err(|error| StoreError::io(&draft, error))?;
+            // Of an encrypted artifact, each block is authenticated when it is read.
+            if piece == Piece::Body && found.encryption.is_none() {
+                let (.., file) = drafts.0.last().expect("invariant: it was just added");
+                check_body(&draft, file, &found.facts)?;
+            }
         }
         let bytes = drafts.bytes();
         let admitted = self.room().map(|room| room.admit(bytes)).transpose()?;
@@ -206,6 +217,28 @@ fn pieces_of<'a>(manifest: &Manifest, paths: &'a Paths) -> Vec<(Piece, &'a Path)
     }
 }
 
+/// Fails if the file is not the body of the artifact with these facts.
+fn check_body(path: &Path, mut file: &File, facts: &Facts) -> Result<(), StoreError> {
+    let mut hash = Sha256::new();
+    let mut block = vec![0; BLOCK];
+    file.rewind().map_err(|error| StoreError::io(path, error))?;
+    loop {
+        match file.read(&mut block) {
+            Ok(0) => break,
+            Ok(length) => hash.update(&block[..length]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(StoreError::io(path, error)),
+        }
+    }
+    match HEXLOWER.encode(&hash.finalize()) == facts.sha256 {
+        true => Ok(()),
+        false => Err(StoreError::Damaged {
+            path: path.to_owned(),
+            what: "the bytes are not those that were stored".to_owned(),
+        }),
+    }
+}
+
 /// Returns a manifest without its pin.
 fn unpinned(manifest: &[u8]) -> Vec<u8> {
     match serde_json::from_slice::<Value>(manifest) {
@@ -275,6 +308,30 @@ mod tests {
             let files = one.artifact_files(handle).unwrap();
             let parsed = other.parse_manifest(handle, Path::new("m"), &files.manifest);
             assert!(parsed.unwrap().pinned);
+        }
+    }
+
+    #[test]
+    fn a_copy_with_another_body_is_refused() {
+        for (has_view, body) in [
+            (false, &b"raw bytez"[..]),
+            (true, b"raw bytez"),
+            (true, b"raw"),
+        ] {
+            let [one, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+            let (from, to) = (store(one.path()), store(other.path()));
+            let handle = commit(&from, has_view);
+            let files = from.artifact_files(handle).unwrap();
+            let copied = to.adopt(handle, &files.manifest, &mut |piece, file| match piece {
+                Piece::Body => file.write_all(body),
+                Piece::View => file.write_all(b"view"),
+                Piece::Index => file.write_all(b"index"),
+            });
+            let error = copied.unwrap_err();
+            assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
+            assert!(!to.has(handle));
+            copy(&from, &to, handle).unwrap();
+            assert!(to.has(handle));
         }
     }
 

@@ -32,7 +32,7 @@ use spillgate_store::{ArtifactFiles, Gone, Piece, StoreError};
 
 use self::known::{Known, Made, Store};
 use self::world::{Op, Refused, Wire, World};
-use crate::bucket::Bucket;
+use crate::bucket::{Again, Bucket};
 use crate::layout::Layout;
 use crate::swap::Swap;
 use crate::sweep::{SweepRules, tombstone_of};
@@ -154,6 +154,10 @@ impl Simulation {
                         swap: Swap::Conditional,
                         place: "simulation".into(),
                         part: 7,
+                        again: Again {
+                            time: HOUR,
+                            pause: Duration::ZERO,
+                        },
                     }),
                     skew: days * 86_400,
                     tasks: Vec::new(),

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use futures_util::future::poll_fn;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt, StreamExt};
+use object_store::client::{HttpError, HttpErrorKind};
 use object_store::path::Path;
 use object_store::{
     CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload,
@@ -295,14 +296,14 @@ impl Wire {
         })
         .await;
         answer.map_err(|refused| {
-            let source = "simulated".into();
+            let source: Box<dyn std::error::Error + Send + Sync> = "simulated".into();
             match refused {
                 Refused::Missing => Error::NotFound { path, source },
                 Refused::Exists => Error::AlreadyExists { path, source },
                 Refused::Changed => Error::Precondition { path, source },
                 Refused::Lost => Error::Generic {
                     store: "simulation",
-                    source,
+                    source: Box::new(HttpError::new_boxed(HttpErrorKind::Interrupted, source)),
                 },
             }
         })

@@ -1,19 +1,18 @@
 //! What happens if the server, the network or the credentials fail: nothing gets a handle that is not
 //! stored, nothing is half there, and the error says whose fault it is.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use spillgate_store::{ArtifactStore, Remote, StoreError};
 
-use super::server::{Fault, Request, Server};
-use spillgate_artifact::Clock as _;
+use super::server::{Fault, Server};
 
 use super::{Machine, OPTIONS, large};
-use crate::{Failing, Options, Patience};
+use crate::Patience;
 
-fn machine(server: &Server, failing: Failing) -> Machine {
-    let options = Options { failing, ..OPTIONS };
-    Machine::at("s3://bucket/a", &server.environment(), options)
+fn machine(server: &Server) -> Machine {
+    Machine::at("s3://bucket/a", &server.environment(), OPTIONS)
 }
 
 /// A client that does not give up while a large output is sent on a busy machine.
@@ -45,8 +44,6 @@ fn nothing_is_there(server: &Server) {
     }
 }
 
-const ALWAYS: fn(&Request, usize) -> bool = |_, _| true;
-
 #[test]
 fn what_cannot_be_stored_gets_no_handle() {
     let mut table = String::new();
@@ -66,7 +63,7 @@ fn what_cannot_be_stored_gets_no_handle() {
         // The index, the body, and the manifest, which is the third object that is stored.
         for failing in ["index", "body", "manifest.json"] {
             let server = Server::start();
-            let machine = machine(&server, Failing::Refuse);
+            let machine = machine(&server);
             server.fails(move |request, _| {
                 let is_it = request.method == "PUT" && request.key.ends_with(failing);
                 is_it.then_some(fault)
@@ -128,7 +125,7 @@ fn a_failure_that_passes_is_not_noticed() {
     ] {
         for at in 0..6 {
             let server = Server::start();
-            let machine = machine(&server, Failing::Refuse);
+            let machine = machine(&server);
             server.fails(move |_, number| (number == at).then_some(fault));
             let handle = machine.put(b"some bytes");
             let handle = handle.unwrap_or_else(|error| panic!("{name} at {at}: {error}"));
@@ -136,6 +133,70 @@ fn a_failure_that_passes_is_not_noticed() {
             assert_eq!(stored.raw.bytes(0, 99).unwrap(), b"some bytes");
         }
     }
+}
+
+/// The client does not send a conditional request again after no answer came in time.
+#[test]
+fn what_is_created_without_an_answer_is_created_again() {
+    let patience = Patience {
+        connect: Duration::from_secs(5),
+        request: Duration::from_millis(400),
+        retry: Duration::from_secs(10),
+    };
+    for (name, fault) in [
+        ("never arrives", Fault::Hang),
+        ("arrives late", Fault::Slow(Duration::from_millis(700))),
+    ] {
+        for object in ["index", "manifest.json"] {
+            let server = Server::start();
+            let machine =
+                Machine::patient("s3://bucket/a", &server.environment(), OPTIONS, patience);
+            let is_first = AtomicBool::new(true);
+            server.fails(move |request, _| {
+                let is_it = request.method == "PUT" && request.key.ends_with(object);
+                (is_it && is_first.swap(false, Ordering::Relaxed)).then_some(fault)
+            });
+            let handle = machine.put(b"some bytes");
+            let handle = handle.unwrap_or_else(|error| panic!("{name} {object}: {error}"));
+            std::thread::sleep(Duration::from_millis(400));
+            let stored = machine.store.open(handle).unwrap();
+            assert_eq!(stored.raw.bytes(0, 99).unwrap(), b"some bytes");
+        }
+    }
+}
+
+#[test]
+fn an_upload_whose_end_has_no_answer_is_stored() {
+    let raw = large(20 << 20);
+    for fault in [Fault::CutAfter, Fault::CutBefore] {
+        let server = Server::start();
+        let machine = patient(&server);
+        let is_first = AtomicBool::new(true);
+        server.fails(move |request, _| {
+            let is_it = request.method == "POST" && request.query.contains("uploadId");
+            (is_it && is_first.swap(false, Ordering::Relaxed)).then_some(fault)
+        });
+        let handle = machine.put(&raw).unwrap();
+        let stored = machine.store.open(handle).unwrap();
+        assert!(stored.raw.bytes(0, u64::MAX).unwrap() == raw, "{fault:?}");
+    }
+}
+
+#[test]
+fn nobody_waits_for_the_removal_of_what_an_unreachable_bucket_did_not_take() {
+    let server = Server::start();
+    let machine = machine(&server);
+    server.fails(|request, _| request.key.ends_with("body").then_some(Fault::Hang));
+    let error = machine.put(b"some bytes").unwrap_err();
+    assert_eq!(told(&error).0, Remote::Unreachable);
+    server.works();
+    // It is removed all the same.
+    let end = std::time::Instant::now() + Duration::from_secs(10);
+    while server.objects().keys().any(|key| key.ends_with("index")) {
+        assert!(std::time::Instant::now() < end, "the index is left over");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    nothing_is_there(&server);
 }
 
 #[test]
@@ -166,7 +227,7 @@ fn what_cannot_be_read_is_an_error_and_nothing_else() {
         ("short", Fault::Short),
     ] {
         let server = Server::start();
-        let (writer, reader) = (patient(&server), machine(&server, Failing::Refuse));
+        let (writer, reader) = (patient(&server), machine(&server));
         let raw = large(9 << 20);
         let handle = writer.put(&raw).unwrap();
         let stored = reader.store.open(handle).unwrap();
@@ -191,52 +252,4 @@ fn what_cannot_be_read_is_an_error_and_nothing_else() {
     other part: Refused: reading an output failed: its answer makes no sense
     short: Unreachable: reading an output failed: the connection broke
     ");
-}
-
-#[test]
-fn what_is_kept_here_is_sent_later() {
-    let server = Server::start();
-    let (one, other) = (
-        machine(&server, Failing::Keep),
-        machine(&server, Failing::Keep),
-    );
-    server
-        .fails(|request, number| ALWAYS(request, number).then_some(Fault::Status(503, "SlowDown")));
-    let handle = one.put(b"some bytes").unwrap();
-    assert_eq!(one.store.kept(), [handle]);
-    let stored = one.store.open(handle).unwrap();
-    assert_eq!(stored.raw.bytes(0, 99).unwrap(), b"some bytes");
-    assert!(one.store.manifest(handle).is_ok());
-    assert!(matches!(
-        other.store.open(handle),
-        Err(StoreError::Remote { .. })
-    ));
-    let upkeep = upkeep();
-    assert!(
-        one.store
-            .keep_up(&upkeep, None, super::SystemClock.now())
-            .is_err()
-    );
-    server.works();
-    assert!(one.store.open(handle).is_ok(), "before it was sent");
-    one.store
-        .keep_up(&upkeep, None, super::SystemClock.now())
-        .unwrap();
-    assert!(one.store.kept().is_empty());
-    let stored = other.store.open(handle).unwrap();
-    assert_eq!(stored.raw.bytes(0, 99).unwrap(), b"some bytes");
-    assert!(!stored.manifest.pinned);
-}
-
-fn upkeep() -> spillgate_store::Upkeep {
-    spillgate_store::Upkeep {
-        max_age: None,
-        notes: spillgate_store::Notes {
-            max_age: None,
-            most: None,
-        },
-        every: Duration::from_secs(300),
-        idle: Duration::from_secs(60),
-        most: 1000,
-    }
 }

@@ -4,20 +4,22 @@ mod faults;
 mod server;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use spillgate_artifact::{Clock, Handle, HandleForm, SystemClock};
 use spillgate_store::conformance::{self, facts_of};
-use spillgate_store::{ArtifactStore, FileStore, Lifetime, Part, StoreError, SyncWhen};
+use spillgate_store::{ArtifactStore, FileStore, Lifetime, Part, Piece, StoreError, SyncWhen};
 
-use crate::{Address, BucketStore, Failing, Options, Patience, SweepRules};
+use crate::bucket::{Again, Bucket, PART};
+use crate::layout::{Layout, Object};
+use crate::swap::Swap;
+use crate::{Address, BucketStore, ConnectError, Options, Patience, SweepRules};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
 pub(crate) const OPTIONS: Options = Options {
-    failing: Failing::Refuse,
     rules: SweepRules {
         max_age: Some(Duration::from_secs(30 * 86_400)),
         quota: None,
@@ -257,6 +259,142 @@ fn what_the_environment_says_wrongly_is_told_without_secrets() {
     )
     .unwrap_err();
     assert!(!error.to_string().contains("secret"), "{error}");
+}
+
+#[test]
+fn no_server_is_reached_without_tls() {
+    let base = tempfile::tempdir().unwrap();
+    let key = base.path().join("key.json");
+    for (address, name, value, told) in [
+        ("s3", "AWS_ENDPOINT_URL", "http://h.example:9000", true),
+        ("s3", "AWS_ENDPOINT", "http://h.example:9000", true),
+        ("s3", "AWS_ENDPOINT_URL", "HTTP://h.example:9000", true),
+        ("s3", "AWS_ENDPOINT_URL_S3", "http://h.example:9000", true),
+        ("s3", "AWS_ENDPOINT_URL_STS", "http://h.example:9000", true),
+        (
+            "s3",
+            "AWS_ENDPOINT_URL",
+            "http://me:password@h.example:9000/p",
+            true,
+        ),
+        ("s3", "AWS_ENDPOINT_URL", "http://127.0.0.1:9000", false),
+        ("s3", "AWS_ENDPOINT_URL_S3", "http://localhost:9000", false),
+        ("s3", "AWS_ENDPOINT_URL", "https://h.example:9000", false),
+        (
+            "s3",
+            "AWS_ENDPOINT_URL_DYNAMODB",
+            "http://h.example:9000",
+            false,
+        ),
+        ("s3", "AWS_PROXY_URL", "http://h.example:9000", false),
+        (
+            "s3",
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+            "http://169.254.170.23/v1",
+            false,
+        ),
+        ("gs", "GOOGLE_BASE_URL", "http://h.example:9000", true),
+        ("gs", "AWS_ENDPOINT_URL", "http://h.example:9000", false),
+        (
+            "az",
+            "AZURE_STORAGE_ENDPOINT",
+            "http://h.example:9000",
+            true,
+        ),
+        ("az", "AZURE_AUTHORITY_HOST", "http://h.example:9000", true),
+    ] {
+        let environment = [(name.to_owned(), value.to_owned())];
+        let address: Address = format!("{address}://b/c").parse().unwrap();
+        let (cache, clock) = (cache(base.path()), Arc::new(SystemClock));
+        let connected =
+            BucketStore::connect(&address, &environment, PATIENCE, cache, clock, OPTIONS);
+        match connected {
+            Err(error @ ConnectError::Plain { .. }) => {
+                let text = error.to_string();
+                assert!(told, "{name}={value}");
+                assert!(text.ends_with("TLS: http://h.example:9000"), "{text}");
+            }
+            // Other settings may be missing.
+            _ => assert!(!told, "{name}={value}"),
+        }
+    }
+    // A file with a key names a server, too. It is refused when it is asked.
+    let names = r#"{"private_key": "k", "private_key_id": "i", "client_email": "e", "disable_oauth": true,
+        "gcs_base_url": "http://192.0.2.1:9000"}"#;
+    std::fs::write(&key, names).unwrap();
+    let environment = [(
+        "GOOGLE_SERVICE_ACCOUNT".to_owned(),
+        key.display().to_string(),
+    )];
+    let machine = Machine::at("gs://b/c", &environment, OPTIONS);
+    let error = machine.store.list().unwrap_err();
+    insta::assert_snapshot!(error, @"gs://b/c: listing the outputs failed: http://192.0.2.1:9000 is reached without TLS");
+}
+
+#[test]
+fn what_others_replaced_in_the_bucket_is_not_taken() {
+    let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let [one, other] = [(); 2].map(|()| Machine::over(Arc::clone(&objects), OPTIONS));
+    let handle = one.put(b"some bytes").unwrap();
+    let layout = Layout::below(&object_store::path::Path::default());
+    let path = layout.path(handle, Object::Piece(Piece::Body));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    let put = objects.put_opts(&path, "some bytez".into(), <_>::default());
+    runtime.block_on(put).unwrap();
+    let error = other.store.open(handle).unwrap_err();
+    let text = error.to_string().replace(&handle.to_string(), "HANDLE");
+    insta::assert_snapshot!(text, @"memory: v1/shared/HANDLE/body is damaged: the bytes are not those that were stored");
+    assert!(!other.store.cache().has(handle));
+    // Its writer has the right bytes.
+    let stored = one.store.open(handle).unwrap();
+    assert_eq!(stored.raw.bytes(0, 99).unwrap(), b"some bytes");
+}
+
+#[test]
+fn what_was_used_a_moment_ago_is_not_removed_for_the_quota() {
+    let minutes = |count: u64| Duration::from_secs(60 * count);
+    for (quota, unrecorded, expected) in [
+        (None, HOUR, HOUR),
+        (Some(1), HOUR, minutes(10)),
+        (Some(1), minutes(1), minutes(1)),
+    ] {
+        let rules = SweepRules {
+            quota,
+            unrecorded,
+            ..OPTIONS.rules
+        };
+        assert_eq!(rules.recorded_after(), expected, "{rules:?}");
+    }
+    let rules = SweepRules {
+        quota: Some(1),
+        max_age: Some(Duration::MAX),
+        ..OPTIONS.rules
+    };
+    let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let machine = Machine::over(Arc::clone(&objects), OPTIONS);
+    machine.put(b"some bytes").unwrap();
+    let bucket = Bucket {
+        objects,
+        layout: Layout::below(&object_store::path::Path::default()),
+        swap: Swap::Conditional,
+        place: "memory".into(),
+        part: PART,
+        again: Again {
+            time: Duration::ZERO,
+            pause: Duration::ZERO,
+        },
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    // A use in the tenth minute is not recorded, so it is spared until the twentieth.
+    for (age, evicted) in [(0, 0), (19, 0), (21, 1)] {
+        let now = SystemTime::now() + minutes(age);
+        let swept = bucket.sweep(&rules, None, now, SystemClock.now());
+        assert_eq!(runtime.block_on(swept).unwrap().evicted, evicted, "{age}");
+    }
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub(super) struct Request {
     pub(super) method: String,
     /// The name of the object, without the bucket.
     pub(super) key: String,
-    query: String,
+    pub(super) query: String,
     headers: BTreeMap<String, String>,
     body: Vec<u8>,
 }

@@ -318,7 +318,7 @@ impl AgentRunner {
         };
         match of.profile.value {
             Way::Continuation => Retrieval::Continuation {
-                short_ids: self.settings.continuation.short_ids,
+                short_ids: self.settings.short_ids(),
             },
             Way::Handle => Retrieval::ToolOutput(Box::new(Extractor::new(
                 offloader.clone(),

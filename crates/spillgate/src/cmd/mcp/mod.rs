@@ -165,7 +165,7 @@ fn gateway(app: &App, mcp: &Mcp) -> Result<Gateway, Failure> {
     let (list_tools, elsewhere) = lookups::listed(app, mcp);
     let offloader = behind_the_gateway(app, extractor.as_ref(), elsewhere);
     // Short ids can be guessed, so they are for a single client.
-    let short_ids = app.settings.continuation.short_ids && mcp.http.is_none();
+    let short_ids = app.settings.short_ids() && mcp.http.is_none();
     Ok(Gateway {
         offloader: offloader.with_short_ids(short_ids),
         extractor,
