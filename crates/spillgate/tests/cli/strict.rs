@@ -56,6 +56,7 @@ const TOP: &[(&str, &str)] = &[
     ("http", "3"),
     ("serve", "3"),
     ("ui", "3"),
+    ("objects", "3"),
     ("guarded", "3"),
     ("shared_store", "\"yes\""),
     ("reserve", "\"some\""),
@@ -166,6 +167,19 @@ const TABLES: &[Table] = &[
         ],
     ),
     ("ui", "", &[("enabled", "3"), ("port", "70000")]),
+    (
+        "objects",
+        "",
+        &[
+            ("cache", "3"),
+            ("cache_quota", "\"many\""),
+            ("connect_timeout", "\"long\""),
+            ("request_timeout", "\"long\""),
+            ("retry_time", "\"long\""),
+            ("sweep_every", "\"long\""),
+            ("orphan_age", "\"long\""),
+        ],
+    ),
     (
         "http",
         "",
