@@ -278,7 +278,7 @@ const tests = {
     await page.goto(`${served.origin}/ui/?q=seq`);
     await page.click("tr[data-key] a.open >> nth=0");
     await page.click("text=Difference");
-    await page.waitForSelector("text=0 lines more");
+    await page.waitForSelector("text=0 lines added");
     await page.goto(`${served.origin}/ui/?failed=1`);
     await page.click("tr[data-key] a.open >> nth=0");
     await page.waitForSelector(".viewer .row.e, .viewer .row");
