@@ -301,6 +301,24 @@ impl Inner {
         self.ask(move |bucket| async move { bucket.put(handle, &files).await })
     }
 
+    /// Opens the parts of an artifact, and records that it is used if `is_used`.
+    fn open(self: &Arc<Self>, handle: Handle, is_used: bool) -> Result<Stored, StoreError> {
+        let (found, manifest) = match self.manifest(handle) {
+            Ok(found) => found,
+            Err(StoreError::Absent { .. } | StoreError::Remote { .. }) if self.is_kept(handle) => {
+                return match is_used {
+                    true => self.cache.open(handle),
+                    false => self.cache.peek(handle),
+                };
+            }
+            Err(error) => return Err(error),
+        };
+        if is_used {
+            self.touch(handle, found.modified)?;
+        }
+        self.opened(manifest, &found.bytes)
+    }
+
     /// Records that an artifact is used, if that was not recorded for a while. Fails if the artifact
     /// was removed a moment ago.
     fn touch(&self, handle: Handle, modified: SystemTime) -> Result<(), StoreError> {
@@ -443,16 +461,11 @@ impl ArtifactStore for BucketStore {
     }
 
     fn open(&self, handle: Handle) -> Result<Stored, StoreError> {
-        let inner = &self.0;
-        let (found, manifest) = match inner.manifest(handle) {
-            Ok(found) => found,
-            Err(StoreError::Absent { .. } | StoreError::Remote { .. }) if inner.is_kept(handle) => {
-                return inner.cache.open(handle);
-            }
-            Err(error) => return Err(error),
-        };
-        inner.touch(handle, found.modified)?;
-        inner.opened(manifest, &found.bytes)
+        self.0.open(handle, true)
+    }
+
+    fn peek(&self, handle: Handle) -> Result<Stored, StoreError> {
+        self.0.open(handle, false)
     }
 
     fn manifest(&self, handle: Handle) -> Result<Manifest, StoreError> {

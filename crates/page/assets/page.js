@@ -390,8 +390,12 @@
     function take(line, what) {
       if (line.problem) status.textContent = line.problem;
       else if (line.hit) hit(line, what);
-      else if (line.done) status.textContent = `${grouped(line.found)} ${line.found === 1 ? "output" : "outputs"} with hits, ${grouped(line.searched)} of ${grouped(line.of)} searched.`;
-      else status.textContent = `Searching: ${grouped(line.searched)} of ${grouped(line.of)} outputs…`;
+      else if (line.done) status.textContent = `${grouped(line.found)} ${line.found === 1 ? "output" : "outputs"} with hits, ${progress(line)}.`;
+      else status.textContent = `Searching: ${progress(line)}…`;
+    }
+    // Those that are skipped are binary, gone, damaged, or take too long.
+    function progress({ searched, skipped, of }) {
+      return `${grouped(searched)} of ${grouped(of)} outputs searched${skipped ? `, ${grouped(skipped)} skipped (no text, removed, damaged or too slow)` : ""}`;
     }
     function hit({ hit, lines, more }, what) {
       const address = `${prefix}/a/${encodeURIComponent(hit.handle)}`;

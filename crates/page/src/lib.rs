@@ -35,6 +35,7 @@ use std::sync::Arc;
 use spillgate_http_api::Api;
 use spillgate_offload::{FileLedger, Offloader};
 use spillgate_store::ArtifactStore;
+use tokio::sync::Semaphore;
 
 use crate::catalogue::Catalogue;
 use crate::door::Door;
@@ -79,6 +80,8 @@ pub struct Page {
     door: Door,
     catalogue: Arc<Catalogue>,
     tables: table::Orders,
+    /// Permits for searches of all outputs.
+    searches: Arc<Semaphore>,
 }
 
 impl fmt::Debug for Page {
@@ -109,6 +112,7 @@ impl Page {
             door: Door::new(clock, parts.has_tokens),
             catalogue,
             tables: table::Orders::default(),
+            searches: Arc::new(Semaphore::new(find::SEARCHES)),
         })
     }
 
