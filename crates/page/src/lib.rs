@@ -32,6 +32,7 @@ mod viewer;
 use std::fmt;
 use std::sync::Arc;
 
+use spillgate_artifact::Handle;
 use spillgate_http_api::Api;
 use spillgate_offload::{FileLedger, Offloader};
 use spillgate_store::ArtifactStore;
@@ -39,6 +40,7 @@ use tokio::sync::Semaphore;
 
 use crate::catalogue::Catalogue;
 use crate::door::Door;
+use crate::table::Kept;
 
 /// The path below which all routes of the page stand.
 pub const PREFIX: &str = "/ui";
@@ -82,6 +84,8 @@ pub struct Page {
     tables: table::Orders,
     /// Permits for searches of all outputs.
     searches: Arc<Semaphore>,
+    /// Whether the bytes of an output have secrets, which takes a look at all of them.
+    verdicts: Kept<Handle, bool>,
 }
 
 impl fmt::Debug for Page {
@@ -113,6 +117,7 @@ impl Page {
             catalogue,
             tables: table::Orders::default(),
             searches: Arc::new(Semaphore::new(find::SEARCHES)),
+            verdicts: Kept::default(),
         })
     }
 
