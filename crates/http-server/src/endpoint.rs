@@ -77,7 +77,7 @@ impl Inner {
         if let Some(rates) = &self.rates {
             rates.count(known, identity.ip)?;
         }
-        let body = self.read(body).await?;
+        let body = self.read(body, self.settings.max_body_bytes).await?;
         let call = Call {
             parts: &parts,
             identity: &identity,
@@ -90,9 +90,8 @@ impl Inner {
         }
     }
 
-    /// Reads the body, with limits on its size and on the time that it takes.
-    async fn read(&self, body: Body) -> Result<Bytes, Problem> {
-        let most = self.settings.max_body_bytes;
+    /// Reads a body of at most `most` bytes, with a limit on the time that it takes.
+    pub(crate) async fn read(&self, body: Body, most: usize) -> Result<Bytes, Problem> {
         let wait = self.settings.read_time();
         let late = || Problem::http(StatusCode::REQUEST_TIMEOUT, "the body did not come in time");
         let open_stream = async {

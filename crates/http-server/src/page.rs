@@ -7,10 +7,10 @@
 
 use std::sync::Arc;
 
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::header::AUTHORIZATION;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::Response;
 use spillgate_http_api::Caller;
@@ -60,11 +60,7 @@ async fn admitted(
     let mut sent = request.headers().get(AUTHORIZATION).cloned();
     if is_login {
         let (head, body) = request.into_parts();
-        let form = to_bytes(body, FORM).await;
-        let form = form.map_err(|_| {
-            let what = "the form is too large, or did not arrive";
-            Problem::http(StatusCode::PAYLOAD_TOO_LARGE, what)
-        })?;
+        let form = inner.read(body, FORM).await?;
         sent = in_form(&form);
         request = Request::from_parts(head, Body::from(form));
     }

@@ -293,6 +293,15 @@ impl Inner {
         sent
     }
 
+    /// Opens the parts of an artifact, and records that it is used if `is_used`.
+    fn open(self: &Arc<Self>, handle: Handle, is_used: bool) -> Result<Stored, StoreError> {
+        let (found, manifest) = self.manifest(handle)?;
+        if is_used {
+            self.touch(handle, found.modified)?;
+        }
+        self.opened(manifest, &found.bytes)
+    }
+
     /// Records that an artifact is used, if that was not recorded for a while. Fails if the artifact
     /// was removed a moment ago.
     fn touch(&self, handle: Handle, modified: SystemTime) -> Result<(), StoreError> {
@@ -387,10 +396,11 @@ impl ArtifactStore for BucketStore {
     }
 
     fn open(&self, handle: Handle) -> Result<Stored, StoreError> {
-        let inner = &self.0;
-        let (found, manifest) = inner.manifest(handle)?;
-        inner.touch(handle, found.modified)?;
-        inner.opened(manifest, &found.bytes)
+        self.0.open(handle, true)
+    }
+
+    fn peek(&self, handle: Handle) -> Result<Stored, StoreError> {
+        self.0.open(handle, false)
     }
 
     fn manifest(&self, handle: Handle) -> Result<Manifest, StoreError> {

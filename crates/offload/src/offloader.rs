@@ -37,6 +37,8 @@ pub struct Offloader {
     path: Option<Arc<str>>,
     /// Whether lookups show secrets.
     reveals: bool,
+    /// Whether look-ups leave no trace in the store.
+    peeks: bool,
     /// The most bytes of a text that is searched for secrets as a whole before it is stored.
     pub(crate) searched_whole: u64,
 }
@@ -67,6 +69,7 @@ impl Offloader {
             lookup_timeout: LOOKUP_TIMEOUT,
             path: None,
             reveals: false,
+            peeks: false,
             searched_whole: SEARCHED_WHOLE,
         }
     }
@@ -256,6 +259,16 @@ impl Offloader {
         }
     }
 
+    /// Returns a copy whose look-ups do not count as use of what they open, for a search through many
+    /// outputs.
+    #[must_use]
+    pub fn peeking(&self) -> Self {
+        Self {
+            peeks: true,
+            ..self.clone()
+        }
+    }
+
     /// Opens a stored artifact, with marks in place of its secrets unless redaction is off for its
     /// origin.
     pub fn artifact(&self, handle: Handle) -> Result<Artifact, RetrieveError> {
@@ -268,7 +281,11 @@ impl Offloader {
         handle: Handle,
         interrupt: &Interrupt,
     ) -> Result<Artifact, RetrieveError> {
-        let artifact = Artifact::open_until(self.store.open(handle)?, interrupt)?;
+        let stored = match self.peeks {
+            true => self.store.peek(handle)?,
+            false => self.store.open(handle)?,
+        };
+        let artifact = Artifact::open_until(stored, interrupt)?;
         let artifact = match self.reveals {
             true => artifact,
             false => self.guarded(artifact)?,

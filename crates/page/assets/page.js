@@ -40,7 +40,7 @@
   }
   times();
 
-  // Copies a text on a click, or on Enter.
+  // Copies a text on a click, or on Enter or Space.
   function copies(element) {
     element.tabIndex = 0;
     element.setAttribute("role", "button");
@@ -52,7 +52,11 @@
       } catch { getSelection().selectAllChildren(element); }
     };
     element.addEventListener("click", copy);
-    element.addEventListener("keydown", (event) => { if (event.key === "Enter") copy(); });
+    element.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      copy();
+    });
   }
   $$(".copy").forEach(copies);
 
@@ -317,9 +321,13 @@
       if (tool === "grep" && !isCase) parameters.ignore_case = true;
       const list = Object.entries(parameters).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
       $(".tool-call").textContent = `spillgate_${tool}(handle="${handle}", ${list.join(", ")})`;
-      const option = tool === "grep" && !isCase ? " -i" : "";
-      const start = extra?.start ? ` --start ${extra.start}` : "";
-      $(".command").textContent = `spillgate ${tool} ${handle} ${quoted(what)}${option}${start}`;
+      const options = [
+        tool === "grep" && !isCase && "-i",
+        ...["start", "byte"].map((name) => extra?.[name] && `--${name} ${extra[name]}`),
+        // A pattern is no option, whatever it begins with.
+        what.startsWith("-") && "--",
+      ];
+      $(".command").textContent = ["spillgate", tool, handle, ...options, quoted(what)].filter(Boolean).join(" ");
       answer.hidden = false;
       found.textContent = "…";
       more.hidden = true;
@@ -330,9 +338,10 @@
       } catch (error) { if (own === number) found.textContent = error.message; }
     }
     function show(text, tool) {
-      const next = /^next: .*\bstart=(\d+)/m.exec(text);
+      // In the middle of a long result, the next page begins at a byte of it.
+      const next = /^next: .*\bstart=(\d+)(?:, byte=(\d+))?/m.exec(text);
       more.hidden = !next;
-      more.onclick = () => send({ start: Number(next[1]) });
+      more.onclick = () => send({ start: Number(next[1]), ...(next[2] && { byte: Number(next[2]) }) });
       found.replaceChildren();
       for (const line of text.split("\n")) {
         const numbered = tool === "query" ? null : /^(\d+)([:-])/.exec(line);
@@ -390,8 +399,12 @@
     function take(line, what) {
       if (line.problem) status.textContent = line.problem;
       else if (line.hit) hit(line, what);
-      else if (line.done) status.textContent = `${grouped(line.found)} ${line.found === 1 ? "output" : "outputs"} with hits, ${grouped(line.searched)} of ${grouped(line.of)} searched.`;
-      else status.textContent = `Searching: ${grouped(line.searched)} of ${grouped(line.of)} outputs…`;
+      else if (line.done) status.textContent = `${grouped(line.found)} ${line.found === 1 ? "output" : "outputs"} with hits, ${progress(line)}.`;
+      else status.textContent = `Searching: ${progress(line)}…`;
+    }
+    // Those that are skipped are binary, gone, damaged, or take too long.
+    function progress({ searched, skipped, of }) {
+      return `${grouped(searched)} of ${grouped(of)} outputs searched${skipped ? `, ${grouped(skipped)} skipped (no text, removed, damaged or too slow)` : ""}`;
     }
     function hit({ hit, lines, more }, what) {
       const address = `${prefix}/a/${encodeURIComponent(hit.handle)}`;

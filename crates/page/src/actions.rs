@@ -105,7 +105,8 @@ impl Page {
         asks_for_secrets: bool,
     ) -> Result<Arc<dyn ByteSource>, Problem> {
         let may = asks_for_secrets && self.is_owner;
-        if !may && self.offloader().raw_has_secrets(handle)? {
+        let has_secrets = || Ok(self.offloader().raw_has_secrets(handle)?);
+        if !may && self.verdicts.get(handle, has_secrets)? {
             let detail = format!("the output {handle} has secrets");
             let hint = match self.is_owner {
                 true => {

@@ -202,7 +202,7 @@ fn buttons(page: &Page, subject: &Subject) -> Markup {
         div.buttons {
             a.button href={ (subject.address("/download?form=text")) (secrets) } download { "Download text" }
             @if page.is_owner || !subject.has_secrets() {
-                a.button href={ (subject.address("/download?form=raw")) (secrets) } download { "Download as it came" }
+                a.button href={ (subject.address("/download?form=raw")) (secrets) } download { "Download original" }
             }
             form method="post" action=(subject.address("/pin")) {
                 input type="hidden" name="pinned" value=(pinned);
@@ -231,7 +231,7 @@ fn figures(subject: &Subject) -> Markup {
             div { dt { "Tokens" } dd { (shown::tokens(stats.tokens)) } }
             div { dt { "Kind" } dd { (stats.kind) } }
             @if let Some(took) = took { div { dt { "Took" } dd { (grouped(took)) " ms" } } }
-            div { dt { "Why" } dd { (facts.reason.to_string().replace('_', " ")) } }
+            div { dt { "Stored because" } dd { (facts.reason.to_string().replace('_', " ")) } }
             div { dt { "Handle" } dd { code.copy title="Click to copy" { (subject.handle) } } }
             div { dt { "SHA-256" } dd { code.copy title=(facts.sha256) data-copy=(facts.sha256) { (facts.sha256.get(..12).unwrap_or_default()) "…" } } }
         }
@@ -273,7 +273,7 @@ fn look_up(subject: &Subject) -> Markup {
                     @if has_records { option value="query" { "jq" } }
                 }
                 input.wide type="search" name="what" aria-label="Pattern, words or filter" placeholder="Regular expression" autocomplete="off" spellcheck="false";
-                label.case { input type="checkbox" name="case"; " Aa" }
+                label.case { input type="checkbox" name="case" aria-label="Match case"; " Aa" }
                 button { "Look up" }
             }
             div.answer hidden aria-live="polite" {

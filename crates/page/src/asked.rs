@@ -2,13 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
+use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
 use spillgate_artifact::Handle;
 use spillgate_http_api::Problem;
+use tokio::time::timeout;
 
 /// Maximum size of a form, in bytes.
 const FORM: usize = 32 << 10;
+
+/// Time limit for a form, which may come from anybody.
+const FORM_TIME: Duration = Duration::from_secs(10);
 
 /// The parameters. If one is there several times, the last one counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,9 +24,14 @@ impl Asked {
         Self::of_bytes(query.unwrap_or_default().as_bytes())
     }
 
-    /// Reads a form; one that is too large has no fields.
+    /// Reads a form; one that is too large or too slow has no fields.
     pub(crate) async fn of_form(body: Body) -> Self {
-        let form = to_bytes(body, FORM).await.unwrap_or_default();
+        Self::of_form_within(body, FORM_TIME).await
+    }
+
+    async fn of_form_within(body: Body, time: Duration) -> Self {
+        let form = timeout(time, to_bytes(body, FORM)).await;
+        let form = form.map(Result::unwrap_or_default).unwrap_or_default();
         Self::of_bytes(&form)
     }
 
@@ -78,7 +88,20 @@ pub(crate) fn in_path(handle: Handle) -> String {
 
 #[cfg(test)]
 mod tests {
+    use axum::body::Bytes;
+    use futures_util::{StreamExt, stream};
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_form_that_does_not_end_has_no_fields() {
+        let first = Ok::<_, std::convert::Infallible>(Bytes::from_static(b"sure=1"));
+        let body = Body::from_stream(stream::iter([first]).chain(stream::pending()));
+        let asked = Asked::of_form_within(body, Duration::from_millis(20)).await;
+        assert_eq!(asked, Asked::default());
+        let asked = Asked::of_form(Body::from("sure=1")).await;
+        assert!(asked.flag("sure"));
+    }
 
     #[test]
     fn parameters_are_read_and_changed() {

@@ -1,5 +1,6 @@
 //! How an output differs from another one, usually from the earlier output of the same call.
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use maud::{Markup, html};
@@ -17,6 +18,12 @@ use crate::{PREFIX, Page, shown};
 
 /// Maximum bytes of an output that is compared: both are held in memory.
 const MOST: u64 = 32 << 20;
+
+/// Most lines of both outputs together: a line takes about 100 bytes while they are compared.
+const BOTH: usize = 500_000;
+
+/// What compares larger outputs.
+const LARGER: &str = "`spillgate diff` compares larger outputs";
 
 /// Time after which the comparison returns a difference that is correct but may be larger.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -44,33 +51,42 @@ pub(crate) fn difference(
         );
     };
     let (old, new) = (text(offloader, other)?, text(offloader, subject.handle)?);
+    let together = lines_of(&old) + lines_of(&new);
+    if together > BOTH {
+        let what = format!(
+            "the two outputs have {} lines; at most {} are compared",
+            grouped(together as u64),
+            grouped(BOTH as u64)
+        );
+        return Err(Problem::bad(what).hint(LARGER));
+    }
     let compared = LineDiff::new(&old, &new, Some(Instant::now() + PATIENCE));
-    let changes: Vec<_> = compared.changes().collect();
-    let count = |tag| changes.iter().filter(|one| one.tag() == tag).count() as u64;
-    let (added, removed) = (count(ChangeTag::Insert), count(ChangeTag::Delete));
-    let shown = near_changes(
-        &changes
-            .iter()
-            .map(|one| one.tag() != ChangeTag::Equal)
-            .collect::<Vec<_>>(),
-    );
+    let (mut added, mut removed) = (0, 0);
+    let changes = compared.changes().map(|change| {
+        match change.tag() {
+            ChangeTag::Insert => added += 1,
+            ChangeTag::Delete => removed += 1,
+            ChangeTag::Equal => {}
+        }
+        (change.tag() != ChangeTag::Equal, change)
+    });
+    let (shown, total) = near_changes(changes, LINES);
     let created = page.store.manifest(other)?.facts.created;
-    let total = shown.iter().flatten().count();
     Ok(html! {
         (choice(subject, Some(other)))
         p {
             "From " a href={ (PREFIX) "/a/" (in_path(other)) } { code { (other) } }
             " of " (shown::time(created))
-            " to this one: " span.added { (grouped(added)) " lines more" } ", " span.removed { (grouped(removed)) " lines less" } "."
+            " to this one: " span.added { (grouped(added)) " lines added" } ", " span.removed { (grouped(removed)) " lines removed" } "."
             @if total > LINES { " The first " (grouped(LINES as u64)) " lines are shown." }
         }
         @if added + removed > 0 {
             div.scroll tabindex="0" role="region" aria-label="Difference" {
                 table.diff {
-                    @for at in shown.iter().take(LINES) {
-                        @match at {
+                    @for change in &shown {
+                        @match change {
                             None => { tr.gap { td colspan="4" { "⋯" } } }
-                            Some(at) => { (line(&changes[*at])) }
+                            Some(change) => { (line(change)) }
                         }
                     }
                 }
@@ -111,22 +127,52 @@ fn line(change: &similar::Change<&str>) -> Markup {
     }
 }
 
-/// Returns the positions of changes and of the lines around them; `None` stands for those left out.
-fn near_changes(is_change: &[bool]) -> Vec<Option<usize>> {
-    let mut near = vec![false; is_change.len()];
-    for (at, _) in is_change.iter().enumerate().filter(|(_, is)| **is) {
-        let end = (at + AROUND + 1).min(near.len());
-        near[at.saturating_sub(AROUND)..end].fill(true);
-    }
-    let mut shown = Vec::new();
-    for (at, is_near) in near.into_iter().enumerate() {
-        if is_near {
-            shown.push(Some(at));
-        } else if shown.last() != Some(&None) {
-            shown.push(None);
+/// Returns the number of lines; each of `\n`, `\r` and `\r\n` ends one.
+fn lines_of(text: &str) -> usize {
+    let count = |end: &str| text.matches(end).count();
+    count("\n") + count("\r") - count("\r\n")
+}
+
+/// Returns changes and the lines around them, at most `most`, and how many there are in all. `None`
+/// stands for lines that are left out.
+fn near_changes<T>(
+    changes: impl Iterator<Item = (bool, T)>,
+    most: usize,
+) -> (Vec<Option<T>>, usize) {
+    let (mut shown, mut total) = (Vec::new(), 0);
+    let mut show = |one: Option<T>| {
+        total += usize::from(one.is_some());
+        if shown.len() < most {
+            shown.push(one);
+        }
+    };
+    // The last lines without a change, and whether there were more before them.
+    let (mut before, mut is_cut) = (VecDeque::new(), false);
+    let mut after = 0;
+    for (is_change, one) in changes {
+        if is_change {
+            if is_cut {
+                show(None);
+            }
+            is_cut = false;
+            before.drain(..).for_each(|one| show(Some(one)));
+            show(Some(one));
+            after = AROUND;
+        } else if after > 0 {
+            show(Some(one));
+            after -= 1;
+        } else {
+            before.push_back(one);
+            if before.len() > AROUND {
+                before.pop_front();
+                is_cut = true;
+            }
         }
     }
-    shown
+    if is_cut || !before.is_empty() {
+        show(None);
+    }
+    (shown, total)
 }
 
 fn text(offloader: &Offloader, handle: Handle) -> Result<String, Problem> {
@@ -138,11 +184,12 @@ fn text(offloader: &Offloader, handle: Handle) -> Result<String, Problem> {
             shown::size(view.len()),
             shown::size(MOST)
         );
-        return Err(Problem::bad(what).hint("`spillgate diff` compares larger outputs"));
+        return Err(Problem::bad(what).hint(LARGER));
     }
     let bytes = view.bytes(0, u64::MAX).map_err(LookupError::from);
     let bytes = bytes.map_err(|error| Problem::from(&error))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    let text = String::from_utf8(bytes);
+    Ok(text.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
 #[cfg(test)]
@@ -151,12 +198,24 @@ mod tests {
 
     #[test]
     fn lines_far_from_a_change_are_left_out() {
-        let mut is_change = vec![false; 12];
-        is_change[5] = true;
-        let shown = near_changes(&is_change);
+        let near = |changed: &[usize], lines: usize, most| {
+            let lines = (0..lines).map(|at| (changed.contains(&at), at));
+            near_changes(lines, most)
+        };
         let around: Vec<_> = (2..9).map(Some).collect();
-        assert_eq!(shown, [&[None][..], &around, &[None]].concat());
-        assert_eq!(near_changes(&[true, false]), [Some(0), Some(1)]);
-        assert_eq!(near_changes(&[]), []);
+        let whole = [&[None][..], &around, &[None]].concat();
+        assert_eq!(near(&[5], 12, 100), (whole.clone(), 7));
+        assert_eq!(near(&[5], 12, 4), (whole[..4].to_vec(), 7));
+        assert_eq!(near(&[0], 2, 9), (vec![Some(0), Some(1)], 2));
+        assert_eq!(near(&[0, 7], 8, 99).0, (0..8).map(Some).collect::<Vec<_>>());
+        let gap = near(&[0, 8], 9, 99).0;
+        assert_eq!(gap.iter().filter(|one| one.is_none()).count(), 1, "{gap:?}");
+        assert_eq!(near(&[], 0, 9), (vec![], 0));
+    }
+
+    #[test]
+    fn lines_are_counted_as_they_are_compared() {
+        assert_eq!(lines_of("a\nb\r\nc\rd"), 3);
+        assert_eq!(lines_of(&"\r".repeat(9)), 9);
     }
 }

@@ -127,17 +127,20 @@ impl Door {
 }
 
 /// Returns the name of the cookie. Cookies do not know ports, so that of each port has its own name.
-fn cookie_name(headers: &HeaderMap) -> String {
-    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+fn cookie_name(request: &Request) -> String {
+    let host = request.headers().get(HOST);
+    let host = host.and_then(|host| host.to_str().ok());
     let host = host.and_then(|host| host.parse::<Authority>().ok());
-    let port = host.and_then(|host| host.port_u16()).unwrap_or_default();
+    // Requests of HTTP/2 have no `Host`.
+    let host = host.as_ref().or(request.uri().authority());
+    let port = host.and_then(Authority::port_u16).unwrap_or_default();
     format!("spillgate_ui_{port}")
 }
 
 /// Returns the secret in the cookie of a request.
-fn cookie(headers: &HeaderMap) -> Option<String> {
-    let name = cookie_name(headers);
-    let sent = headers.get_all(COOKIE).iter();
+fn cookie(request: &Request) -> Option<String> {
+    let name = cookie_name(request);
+    let sent = request.headers().get_all(COOKIE).iter();
     let sent = sent.filter_map(|one| one.to_str().ok());
     let mut pairs = sent.flat_map(|one| one.split(';'));
     pairs.find_map(|pair| {
@@ -152,16 +155,19 @@ pub(crate) async fn guarded(
     mut request: Request,
     next: Next,
 ) -> axum::response::Response {
-    let is_open = request.uri().path().starts_with("/assets/") || request.uri().path() == LOGIN;
+    let is_login = request.uri().path() == LOGIN;
+    let is_open = is_login || request.uri().path().starts_with("/assets/");
     if is_foreign(&request) {
         let what = "the request comes from a page of another server";
         return refused(StatusCode::FORBIDDEN, what);
     }
     let has_token = request.extensions().get::<Caller>().is_some();
-    let session = cookie(request.headers()).and_then(|secret| page.door.caller(&secret));
+    // A login is by a token alone: a session would make any token good, and could renew itself.
+    let secret = (!is_login).then(|| cookie(&request)).flatten();
+    let session = secret.and_then(|secret| page.door.caller(&secret));
     if let Some(caller) = session {
         // A cookie comes with every request, so a change must also show that one of our pages asks.
-        if request.method() != Method::GET && !is_own(request.headers()) {
+        if !request.method().is_safe() && !is_own(request.headers()) {
             let what = "the browser does not say that a page of this server asks";
             return refused(StatusCode::FORBIDDEN, what);
         }
@@ -255,7 +261,7 @@ fn let_in(page: &Page, request: &Request, token: Option<&str>) -> axum::response
         return (status, bare("Log in", &form(page, true))).into_response();
     };
     let secret = page.door.begin(caller);
-    let name = cookie_name(request.headers());
+    let name = cookie_name(request);
     let seconds = LASTS.as_secs();
     let cookie =
         format!("{name}={secret}; Path={PREFIX}; HttpOnly; SameSite=Strict; Max-Age={seconds}");
@@ -269,8 +275,8 @@ fn let_in(page: &Page, request: &Request, token: Option<&str>) -> axum::response
 }
 
 /// `POST /logout`: ends the session.
-pub(crate) async fn leave(State(page): State<Arc<Page>>, headers: HeaderMap) -> Response<Body> {
-    if let Some(secret) = cookie(&headers) {
+pub(crate) async fn leave(State(page): State<Arc<Page>>, request: Request) -> Response<Body> {
+    if let Some(secret) = cookie(&request) {
         page.door.end(&secret);
     }
     to(&format!("{PREFIX}{LOGIN}"))
@@ -313,4 +319,25 @@ pub(crate) async fn with_headers(request: Request, next: Next) -> axum::response
     let none = HeaderValue::from_static("no-store");
     headers.entry(CACHE_CONTROL).or_insert(none);
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_the_cookie_has_the_port() {
+        for (uri, host, name) in [
+            ("/", Some("localhost:8701"), "spillgate_ui_8701"),
+            ("http://localhost:8702/", None, "spillgate_ui_8702"),
+            ("/", Some("example.org"), "spillgate_ui_0"),
+            ("/", None, "spillgate_ui_0"),
+        ] {
+            let mut request = Request::get(uri);
+            if let Some(host) = host {
+                request = request.header(HOST, host);
+            }
+            assert_eq!(cookie_name(&request.body(Body::empty()).unwrap()), name);
+        }
+    }
 }

@@ -2,21 +2,23 @@
 //! for them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderValue, Response};
+use axum::http::{HeaderValue, Response, StatusCode};
 use axum::response::Html;
 use futures_util::stream;
 use maud::html;
 use serde_json::{Value, json};
-use spillgate_artifact::{ContentKind, Handle, Interrupt, TokenBudget};
+use spillgate_artifact::{ContentKind, Handle, Interrupt, Manifest, TokenBudget};
 use spillgate_http_api::Problem;
-use spillgate_lookup::{Case, GrepQuery, grep};
+use spillgate_lookup::{Case, GrepPage, GrepQuery, grep};
 use spillgate_offload::Offloader;
 use spillgate_search::SearchQuery;
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use crate::asked::Asked;
 use crate::catalogue::Filter;
@@ -40,6 +42,12 @@ const TELL: usize = 25;
 
 /// Most outputs with hits; a search ends there.
 const HITS: usize = 500;
+
+/// Searches at the same time. Each takes one of the turns that all views share.
+pub(crate) const SEARCHES: usize = 2;
+
+/// How long a search waits for one that was just cancelled to end.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// `GET /find`
 pub(crate) async fn find(
@@ -78,13 +86,21 @@ pub(crate) async fn hits(
     }
     let by_words = asked.text("by") == Some("words");
     let filter = list::filter(&asked);
+    let permit = timeout(PATIENCE, Arc::clone(&page.searches).acquire_owned()).await;
+    let Ok(Ok(permit)) = permit else {
+        let running = format!("{SEARCHES} searches of all outputs are running");
+        let problem = Problem::refused(StatusCode::TOO_MANY_REQUESTS, &running);
+        return Err(problem.hint("wait until one has ended, or cancel one"));
+    };
     let (send, receive) = mpsc::channel::<Value>(16);
     let of = Arc::clone(&page);
     let api = Arc::clone(&page.api);
     let working = api.work(move |api, wait| {
+        let _permit = permit;
         let search = Search {
             page: &of,
-            offloader: api.tools().offloader.clone(),
+            // What a search reads on its way is not kept longer for that.
+            offloader: api.tools().offloader.peeking(),
             wait,
             send: &send,
         };
@@ -156,23 +172,18 @@ impl Search<'_> {
             max_matches: MATCHES,
             ..GrepQuery::new(what, TokenBudget::new(TOKENS))
         };
-        let counter = self.offloader.counter();
-        let (mut found, total) = (0, handles.len());
+        let (mut found, mut searched, mut skipped) = (0, 0, 0);
+        let total = handles.len();
         for (at, handle) in handles.into_iter().enumerate() {
-            if at % TELL == 0 && !self.tell(&json!({ "searched": at, "of": total })) {
+            let progress = json!({ "searched": searched, "skipped": skipped, "of": total });
+            if self.wait.is_cancelled() || at % TELL == 0 && !self.tell(&progress) {
                 return Ok(());
             }
-            // An output that is gone, damaged or too slow to search does not end the search.
-            let Ok(artifact) = self.offloader.within(self.wait).artifact(handle) else {
+            let Some((manifest, page)) = self.grepped(handle, &query) else {
+                skipped += 1;
                 continue;
             };
-            let manifest = artifact.manifest();
-            if manifest.facts.stats.kind == ContentKind::Binary {
-                continue;
-            }
-            let Ok(page) = grep(&artifact, &query, &**counter) else {
-                continue;
-            };
+            searched += 1;
             if page.matches.is_empty() {
                 continue;
             }
@@ -183,7 +194,7 @@ impl Search<'_> {
             let lines: Vec<Value> = lines.collect();
             found += 1;
             let hit = json!({
-                "hit": self.described(handle)?,
+                "hit": self.described(&manifest),
                 "lines": lines,
                 "more": page.total.saturating_sub(lines.len() as u64),
             });
@@ -191,8 +202,26 @@ impl Search<'_> {
                 break;
             }
         }
-        self.tell(&json!({ "searched": total, "of": total, "found": found, "done": true }));
+        self.tell(&json!({
+            "searched": searched,
+            "skipped": skipped,
+            "of": total,
+            "found": found,
+            "done": true,
+        }));
         Ok(())
+    }
+
+    /// Returns the matches in an output; `None` if it is gone, damaged, too slow to search or no text,
+    /// which does not end the search.
+    fn grepped(&self, handle: Handle, query: &GrepQuery<'_>) -> Option<(Manifest, GrepPage)> {
+        let manifest = self.page.store.manifest(handle).ok()?;
+        if manifest.facts.stats.kind == ContentKind::Binary {
+            return None;
+        }
+        let artifact = self.offloader.within(self.wait).artifact(handle).ok()?;
+        let page = grep(&artifact, query, &**self.offloader.counter()).ok()?;
+        Some((manifest, page))
     }
 
     /// Finds the best passages, as `spillgate search --all` does.
@@ -206,34 +235,41 @@ impl Search<'_> {
             .offloader
             .within(self.wait)
             .search_several(newest, older, &asked)?;
+        let mut found = 0;
         for output in &page.outputs {
+            // It may have been removed since.
+            let Ok(manifest) = self.page.store.manifest(output.handle) else {
+                continue;
+            };
+            found += 1;
             let lines = output.page.passages.iter().flat_map(|passage| {
                 let numbers = passage.lines.first..;
                 let lines = numbers.zip(passage.text.lines());
                 lines.map(|(number, line)| json!([number, cut(line)]))
             });
             let lines: Vec<Value> = lines.collect();
-            self.tell(&json!({ "hit": self.described(output.handle)?, "lines": lines, "more": 0 }));
+            self.tell(&json!({ "hit": self.described(&manifest), "lines": lines, "more": 0 }));
         }
+        let tried = page.searched + page.left_out;
         self.tell(&json!({
             "searched": page.searched,
-            "of": page.searched + page.left_out,
-            "found": page.outputs.len(),
+            "skipped": handles.len().saturating_sub(tried),
+            "of": handles.len(),
+            "found": found,
             "done": true,
         }));
         Ok(())
     }
 
-    fn described(&self, handle: Handle) -> Result<Value, Problem> {
-        let manifest = self.page.store.manifest(handle)?;
+    fn described(&self, manifest: &Manifest) -> Value {
         let facts = &manifest.facts;
-        Ok(json!({
-            "handle": handle,
+        json!({
+            "handle": manifest.handle,
             "source": shown::source(facts),
-            "call": shown::call(&self.offloader, &manifest, 160),
+            "call": shown::call(&self.offloader, manifest, 160),
             "created": facts.created,
             "kind": facts.stats.kind,
-        }))
+        })
     }
 }
 

@@ -64,7 +64,7 @@ pub(crate) fn framed(page: &Page, view: View, title: &str, content: &Markup) -> 
                     form method="post" action={ (PREFIX) "/logout" } { button.quiet { "Log out" } }
                 }
                 main #main { (content) }
-                footer { "spillgate " (page.version) " · " (page.place) }
+                footer { "spillgate " (page.version) @if page.is_owner { " · " (page.place) } }
                 (keys())
             }
         }
@@ -117,7 +117,7 @@ pub(crate) fn leading_to(path: &str) -> Html<String> {
                 (head("Welcome"))
                 meta http-equiv="refresh" content={ "0;url=" (path) };
             }
-            body.bare { main { p { a href=(path) { "Go on" } } } }
+            body.bare { main { p { a href=(path) { "Continue" } } } }
         }
     };
     Html(markup.into_string())

@@ -32,12 +32,15 @@ mod viewer;
 use std::fmt;
 use std::sync::Arc;
 
+use spillgate_artifact::Handle;
 use spillgate_http_api::Api;
 use spillgate_offload::{FileLedger, Offloader};
 use spillgate_store::ArtifactStore;
+use tokio::sync::Semaphore;
 
 use crate::catalogue::Catalogue;
 use crate::door::Door;
+use crate::table::Kept;
 
 /// The path below which all routes of the page stand.
 pub const PREFIX: &str = "/ui";
@@ -79,6 +82,10 @@ pub struct Page {
     door: Door,
     catalogue: Arc<Catalogue>,
     tables: table::Orders,
+    /// Permits for searches of all outputs.
+    searches: Arc<Semaphore>,
+    /// Whether the bytes of an output have secrets, which takes a look at all of them.
+    verdicts: Kept<Handle, bool>,
 }
 
 impl fmt::Debug for Page {
@@ -109,6 +116,8 @@ impl Page {
             door: Door::new(clock, parts.has_tokens),
             catalogue,
             tables: table::Orders::default(),
+            searches: Arc::new(Semaphore::new(find::SEARCHES)),
+            verdicts: Kept::default(),
         })
     }
 

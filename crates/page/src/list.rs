@@ -72,7 +72,13 @@ struct Shown {
     names: Names,
 }
 
-async fn shown_to(page: &Arc<Page>, asked: Asked) -> Result<Shown, Problem> {
+/// Reads what a request asks for, and makes markup of it where it does not hold up other requests:
+/// calls are searched for secrets.
+async fn shown_to(
+    page: &Arc<Page>,
+    asked: Asked,
+    markup: fn(&Page, &Shown) -> Markup,
+) -> Result<Markup, Problem> {
     let number = asked.number("page", 1_usize)?.max(1);
     let filter = filter(&asked);
     let of = Arc::clone(page);
@@ -88,13 +94,14 @@ async fn shown_to(page: &Arc<Page>, asked: Asked) -> Result<Shown, Problem> {
             (number, part) = (last, part_of(last)?);
         }
         let names = of.catalogue.names();
-        Ok(Shown {
+        let shown = Shown {
             asked,
             filter,
             page: number,
             part,
             names,
-        })
+        };
+        Ok(markup(&of, &shown))
     });
     work.await
 }
@@ -104,12 +111,15 @@ pub(crate) async fn list(
     State(page): State<Arc<Page>>,
     request: Request,
 ) -> Result<Html<String>, Trouble> {
-    let shown = shown_to(&page, Asked::of_query(request.uri().query())).await?;
-    let content = html! {
-        h1.sr { "Outputs" }
-        (filters(&shown))
-        (rows(&page, &shown))
+    let asked = Asked::of_query(request.uri().query());
+    let markup = |page: &Page, shown: &Shown| {
+        html! {
+            h1.sr { "Outputs" }
+            (filters(shown))
+            (rows(page, shown))
+        }
     };
+    let content = shown_to(&page, asked, markup).await?;
     Ok(framed(&page, View::Outputs, "Outputs", &content))
 }
 
@@ -119,8 +129,8 @@ pub(crate) async fn fragment(
     request: Request,
 ) -> Result<Response, Trouble> {
     let known = request.headers().get(IF_NONE_MATCH).cloned();
-    let shown = shown_to(&page, Asked::of_query(request.uri().query())).await?;
-    let text = rows(&page, &shown).into_string();
+    let asked = Asked::of_query(request.uri().query());
+    let text = shown_to(&page, asked, rows).await?.into_string();
     let mut hash = DefaultHasher::new();
     text.hash(&mut hash);
     let tag = format!("\"{:016x}\"", hash.finish());

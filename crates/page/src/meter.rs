@@ -178,7 +178,7 @@ fn row(name: &str, sums: &Sums, most: i64) -> Markup {
         tr {
             th scope="row" { (shown::line(name, 80)) }
             td.number { (grouped(sums.offloaded)) }
-            td.number { (grouped(sums.tokens_in - sums.tokens_in_estimated)) }
+            td.number { (grouped(sums.tokens_in.saturating_sub(sums.tokens_in_estimated))) }
             td.number { @if sums.tokens_in_estimated > 0 { "≈" (grouped(sums.tokens_in_estimated)) } @else { "–" } }
             td.number { (grouped(sums.tokens_shown)) }
             td.number { (grouped(sums.retrievals)) }

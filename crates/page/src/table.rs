@@ -51,7 +51,7 @@ pub(crate) struct Orders {
 }
 
 /// The values that were computed last, by what they were computed from.
-struct Kept<K, V>(Mutex<VecDeque<(K, V)>>);
+pub(crate) struct Kept<K, V>(Mutex<VecDeque<(K, V)>>);
 
 impl<K, V> Default for Kept<K, V> {
     fn default() -> Self {
@@ -60,7 +60,12 @@ impl<K, V> Default for Kept<K, V> {
 }
 
 impl<K: PartialEq, V: Clone> Kept<K, V> {
-    fn get(&self, key: K, compute: impl FnOnce() -> Result<V, Problem>) -> Result<V, Problem> {
+    /// Returns the value for a key, and computes it if it is not known.
+    pub(crate) fn get(
+        &self,
+        key: K,
+        compute: impl FnOnce() -> Result<V, Problem>,
+    ) -> Result<V, Problem> {
         let known = |kept: &VecDeque<(K, V)>| {
             let found = kept.iter().find(|(of, _)| *of == key);
             found.map(|(_, value)| value.clone())

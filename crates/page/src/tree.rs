@@ -55,56 +55,90 @@ pub(crate) fn document(artifact: &Artifact) -> Result<String, Problem> {
     }
     let bytes = source.bytes(from, u64::MAX).map_err(LookupError::from);
     let bytes = bytes.map_err(|error| Problem::from(&error))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    let text = String::from_utf8(bytes);
+    Ok(text.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
-/// The members of an object or the elements of an array, as they are written.
-pub(crate) enum Level<'a> {
-    Object(Vec<(Cow<'a, str>, &'a RawValue)>),
-    Array(Vec<&'a RawValue>),
+/// Some members of an object or elements of an array, as they are written. The rest is only counted,
+/// because a document may have many millions.
+pub(crate) struct Level<'a> {
+    pub(crate) kind: Kind,
+    /// The members in the range that was asked for; those of an array have empty keys.
+    pub(crate) members: Vec<(Cow<'a, str>, &'a RawValue)>,
+    /// The number of all members.
+    pub(crate) total: usize,
+}
+
+/// What a value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Object,
+    Array,
     /// A string, a number, `true`, `false` or `null`.
     Leaf,
 }
 
 impl<'a> Level<'a> {
-    /// Cuts the text of a value; an error if it is not JSON.
-    pub(crate) fn of(text: &'a str) -> Result<Self, serde_json::Error> {
-        match text.trim_start().as_bytes().first() {
-            Some(b'{') => Ok(Self::Object(members(text)?)),
-            Some(b'[') => Ok(Self::Array(serde_json::from_str(text)?)),
-            _ => Ok(Self::Leaf),
-        }
+    /// Cuts the text of a value, and keeps `most` members from the member `from` on; an error if it is
+    /// not JSON.
+    pub(crate) fn of(text: &'a str, from: usize, most: usize) -> Result<Self, serde_json::Error> {
+        let (mut members, mut total) = (Vec::new(), 0);
+        let kind = each_member(text, &mut |key, value| {
+            if total >= from && members.len() < most {
+                members.push((key, value));
+            }
+            total += 1;
+        })?;
+        Ok(Self {
+            kind,
+            members,
+            total,
+        })
     }
 }
 
-/// Returns the members of an object in their order.
-pub(crate) fn members(text: &str) -> Result<Vec<(Cow<'_, str>, &RawValue)>, serde_json::Error> {
-    struct Members;
+/// Calls `each` for each member of an object or element of an array in their order, those of an array
+/// with an empty key.
+pub(crate) fn each_member<'a>(
+    text: &'a str,
+    each: &mut dyn FnMut(Cow<'a, str>, &'a RawValue),
+) -> Result<Kind, serde_json::Error> {
+    struct Members<'e, 'de>(&'e mut dyn FnMut(Cow<'de, str>, &'de RawValue));
 
-    impl<'de> Visitor<'de> for Members {
-        type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
+    impl<'de> Visitor<'de> for Members<'_, 'de> {
+        type Value = ();
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
+            f.write_str("an object or an array")
         }
 
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut members = Vec::new();
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
             while let Some(key) = map.next_key::<Key<'de>>()? {
-                members.push((key.0, map.next_value()?));
+                (self.0)(key.0, map.next_value()?);
             }
-            Ok(members)
+            Ok(())
         }
 
-        fn visit_seq<A: SeqAccess<'de>>(self, _: A) -> Result<Self::Value, A::Error> {
-            Err(de::Error::custom("an array where an object is expected"))
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+            while let Some(value) = seq.next_element()? {
+                (self.0)(Cow::Borrowed(""), value);
+            }
+            Ok(())
         }
     }
 
     let mut parser = serde_json::Deserializer::from_str(text);
-    let members = parser.deserialize_map(Members)?;
+    let kind = match text.trim_start().as_bytes().first() {
+        Some(b'{') => Kind::Object,
+        Some(b'[') => Kind::Array,
+        _ => return Ok(Kind::Leaf),
+    };
+    match kind {
+        Kind::Object => parser.deserialize_map(Members(each))?,
+        _ => parser.deserialize_seq(Members(each))?,
+    }
     parser.end()?;
-    Ok(members)
+    Ok(kind)
 }
 
 /// A key, borrowed unless it has escapes.
@@ -144,20 +178,21 @@ fn at<'a>(text: &'a str, pointer: &str) -> Result<&'a str, Problem> {
     let steps = pointer.strip_prefix('/').ok_or_else(gone)?;
     for (depth, step) in steps.split('/').enumerate() {
         let step = step.replace("~1", "/").replace("~0", "~");
-        let level = Level::of(text).map_err(|_| gone())?;
-        let found = match level {
-            Level::Object(members) => {
-                let mut members = members.into_iter();
-                members
-                    .find(|(key, _)| *key == step)
-                    .map(|(_, value)| value)
+        let number: Option<usize> = step.parse().ok();
+        let is_array = text.trim_start().starts_with('[');
+        let (mut found, mut at) = (None, 0);
+        each_member(text, &mut |key, value| {
+            let is_it = if is_array {
+                number == Some(at)
+            } else {
+                key == step
+            };
+            if is_it && found.is_none() {
+                found = Some(value);
             }
-            Level::Array(elements) => {
-                let at: usize = step.parse().map_err(|_| gone())?;
-                elements.get(at).copied()
-            }
-            Level::Leaf => None,
-        };
+            at += 1;
+        })
+        .map_err(|_| gone())?;
         text = found.filter(|_| depth < DEPTH).ok_or_else(gone)?.get();
     }
     Ok(text)
@@ -242,26 +277,34 @@ fn level(
             }
         }
     };
-    let shown = match Level::of(text).map_err(wrong)? {
-        Level::Leaf => html! { ul { li { (leaf(text)) } } },
-        Level::Object(members) => html! {
-            ul {
-                @for (key, value) in members.iter().skip(from).take(MEMBERS) {
-                    li { (member(&html! { span.key { (shown::line(key, 120)) } }, value.get(), &open(&below(key), 0))) }
-                }
-            }
-            (rest(members.len()))
-        },
-        Level::Array(elements) => html! {
-            ul {
-                @for (at, value) in elements.iter().enumerate().skip(from).take(MEMBERS) {
-                    li { (member(&html! { span.index { (at) } }, value.get(), &open(&below(&at.to_string()), 0))) }
-                }
-            }
-            (rest(elements.len()))
-        },
+    let Level {
+        kind,
+        members,
+        total,
+    } = Level::of(text, from, MEMBERS).map_err(wrong)?;
+    let is_object = kind == Kind::Object;
+    let key = |at: usize, key: &str| {
+        html! {
+            @if is_object { span.key { (shown::line(beginning(key, 120), 120)) } }
+            @else { span.index { (from + at) } }
+        }
     };
-    Ok(shown)
+    let step = |at: usize, key: &str| {
+        if is_object {
+            below(key)
+        } else {
+            below(&(from + at).to_string())
+        }
+    };
+    Ok(html! {
+        ul {
+            @if kind == Kind::Leaf { li { (leaf(text)) } }
+            @for (at, (name, value)) in members.iter().enumerate() {
+                li { (member(&key(at, name), value.get(), &open(&step(at, name), 0))) }
+            }
+        }
+        (rest(total))
+    })
 }
 
 fn member(key: &Markup, text: &str, open: &str) -> Markup {
@@ -280,20 +323,21 @@ fn member(key: &Markup, text: &str, open: &str) -> Markup {
 
 /// Returns the number of members or elements.
 fn count(text: &str) -> String {
-    match Level::of(text) {
-        Ok(Level::Object(members)) => grouped(members.len() as u64),
-        Ok(Level::Array(elements)) => grouped(elements.len() as u64),
+    match Level::of(text, 0, 0) {
+        Ok(level) if level.kind != Kind::Leaf => grouped(level.total as u64),
         _ => String::new(),
     }
 }
 
+/// Returns enough of a text for a line of `most` characters: what is long must not be marked as a whole.
+fn beginning(text: &str, most: usize) -> &str {
+    let end = text.char_indices().nth(4 * most);
+    &text[..end.map_or(text.len(), |(at, _)| at)]
+}
+
 /// Returns the beginning of a value on one line.
 fn peek(text: &str) -> String {
-    let cut = text
-        .char_indices()
-        .nth(4 * 80)
-        .map_or(text.len(), |(at, _)| at);
-    shown::line(&text[..cut], 80)
+    shown::line(beginning(text, 80), 80)
 }
 
 fn leaf(text: &str) -> Markup {
@@ -302,7 +346,7 @@ fn leaf(text: &str) -> Markup {
         Some(b'0'..=b'9' | b'-') => "digits",
         _ => "word",
     };
-    html! { span.(class) { (shown::line(text, LONGEST)) } }
+    html! { span.(class) { (shown::line(beginning(text, LONGEST), LONGEST)) } }
 }
 
 #[cfg(test)]
@@ -347,5 +391,23 @@ mod tests {
         assert_eq!(html.matches("<li>").count(), MEMBERS);
         assert!(html.contains("51 more…"), "{html}");
         assert!(level("[1,", "", 0, "/t", false).is_err());
+        let last = level(&many, "", 450, "/t", false).unwrap().into_string();
+        assert!(last.contains("<span class=\"index\">450</span>"), "{last}");
+        assert!(level("[1", "", usize::MAX, "/t", false).is_err());
+        assert_eq!(
+            level("[1]", "", usize::MAX, "/t", false)
+                .unwrap()
+                .into_string(),
+            "<ul></ul>"
+        );
+    }
+
+    #[test]
+    fn members_that_are_not_shown_are_only_counted() {
+        let many = format!("[{}0]", "0,".repeat(1_000_000));
+        let kept = Level::of(&many, 5, MEMBERS).unwrap();
+        assert_eq!(kept.total, 1_000_001);
+        assert!(kept.members.capacity() < 2 * MEMBERS);
+        assert_eq!(count(&many), "1,000,001");
     }
 }

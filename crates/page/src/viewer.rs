@@ -168,7 +168,7 @@ pub(crate) async fn error(
         let artifact = offloader.artifact(handle)?;
         let line = match asked.flag("back") {
             true => error_before(&artifact, from),
-            false => error_from(&artifact, from + 1, u64::MAX),
+            false => error_from(&artifact, from.saturating_add(1), u64::MAX),
         };
         let line = line.map_err(LookupError::from);
         let line = line.map_err(|error| Problem::from(&error))?;

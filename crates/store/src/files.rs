@@ -298,25 +298,9 @@ impl FileStore {
             false => error,
         }
     }
-}
 
-impl ArtifactStore for FileStore {
-    fn draft(&self) -> Result<Box<dyn Draft>, StoreError> {
-        let key = self.key.clone().filter(|_| self.encrypts);
-        if self.encrypts && key.is_none() {
-            let path = self.base.path.clone();
-            return Err(StoreError::Keyless { path });
-        }
-        if let Some(room) = &self.room {
-            room.keep_reserve()?;
-        }
-        let own = (self.lifetime == Lifetime::Session).then(|| Arc::clone(&self.own));
-        let (base, room) = (self.base.clone(), self.room.clone());
-        let draft = FileDraft::create(base, self.session, self.next_synced(), room, own, key)?;
-        Ok(Box::new(draft))
-    }
-
-    fn open(&self, handle: Handle) -> Result<Stored, StoreError> {
+    /// Opens the parts of an artifact, and records that it was used if `is_used`.
+    fn opened(&self, handle: Handle, is_used: bool) -> Result<Stored, StoreError> {
         let paths = self.paths(handle)?;
         let bytes = Self::manifest_bytes(handle, &paths)?;
         let mut manifest = manifest::parse(handle, &paths.manifest, &bytes)?;
@@ -361,10 +345,12 @@ impl ArtifactStore for FileStore {
             .bytes(0, u64::MAX)
             .map_err(|error| StoreError::io(&paths.lines, error))?;
         manifest::check_index(&manifest, &paths.lines, &index)?;
-        // Errors are ignored, because a store without write access can still be read.
-        let touched = open_existing(&paths.manifest)
-            .and_then(|file| file.set_modified(self.clock.now().system_time()));
-        drop(touched);
+        if is_used {
+            // Errors are ignored, because a store without write access can still be read.
+            let touched = open_existing(&paths.manifest)
+                .and_then(|file| file.set_modified(self.clock.now().system_time()));
+            drop(touched);
+        }
         let room = self.room.clone();
         Ok(Stored {
             file: self.named_file(&manifest),
@@ -374,6 +360,31 @@ impl ArtifactStore for FileStore {
             index,
             derived: Some(Arc::new(DerivedFile { paths, key, room })),
         })
+    }
+}
+
+impl ArtifactStore for FileStore {
+    fn draft(&self) -> Result<Box<dyn Draft>, StoreError> {
+        let key = self.key.clone().filter(|_| self.encrypts);
+        if self.encrypts && key.is_none() {
+            let path = self.base.path.clone();
+            return Err(StoreError::Keyless { path });
+        }
+        if let Some(room) = &self.room {
+            room.keep_reserve()?;
+        }
+        let own = (self.lifetime == Lifetime::Session).then(|| Arc::clone(&self.own));
+        let (base, room) = (self.base.clone(), self.room.clone());
+        let draft = FileDraft::create(base, self.session, self.next_synced(), room, own, key)?;
+        Ok(Box::new(draft))
+    }
+
+    fn open(&self, handle: Handle) -> Result<Stored, StoreError> {
+        self.opened(handle, true)
+    }
+
+    fn peek(&self, handle: Handle) -> Result<Stored, StoreError> {
+        self.opened(handle, false)
     }
 
     fn manifest(&self, handle: Handle) -> Result<Manifest, StoreError> {

@@ -82,6 +82,12 @@ pub trait ArtifactStore: Send + Sync + fmt::Debug {
     /// Opens the parts of a stored artifact and records that it was used.
     fn open(&self, handle: Handle) -> Result<Stored, StoreError>;
 
+    /// Opens the parts of a stored artifact without recording that it was used, for a search through
+    /// many of them: which ones the quota removes must not depend on the order of the search.
+    fn peek(&self, handle: Handle) -> Result<Stored, StoreError> {
+        self.open(handle)
+    }
+
     /// Returns the manifest of a stored artifact.
     fn manifest(&self, handle: Handle) -> Result<Manifest, StoreError>;
 

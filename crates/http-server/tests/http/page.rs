@@ -2,6 +2,7 @@
 
 use axum::extract::Request;
 use axum::{Router, routing};
+use futures_util::{StreamExt, stream};
 use insta::assert_snapshot;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -114,4 +115,21 @@ async fn a_token_names_the_caller_and_that_of_somebody_else_names_none() {
     let large = "token=".to_owned() + &"x".repeat(40 << 10);
     let request = front.http.post(format!("http://{at}/ui/login")).body(large);
     assert_eq!(request.send().await.unwrap().status(), 413);
+}
+
+#[tokio::test]
+async fn a_form_that_does_not_come_in_time_is_refused() {
+    let settings = HttpServerSettings {
+        auth: serde_json::from_value(json!({ "kind": "bearer", "token_env": ["TEAM"] })).unwrap(),
+        read_seconds: 1,
+        ..HttpServerSettings::default()
+    };
+    let tokens = Token::in_file("first\n");
+    let set = |front: spillgate_http_server::HttpServer| front.tokens(tokens).page("/ui", page());
+    let front = Running::with(settings, set).await;
+    let first = Ok::<_, std::convert::Infallible>("token=");
+    let slow = stream::iter([first]).chain(stream::pending());
+    let login = front.http.post(format!("http://{}/ui/login", front.at));
+    let answer = login.body(reqwest::Body::wrap_stream(slow)).send().await;
+    assert_eq!(answer.unwrap().status(), 408);
 }

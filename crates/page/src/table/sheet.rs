@@ -1,14 +1,17 @@
 //! Where the rows of a table begin in a text, and what is in them.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::io::{self, Read};
 
 use serde_json::value::RawValue;
 use spillgate_artifact::{ByteSource, ContentKind, Layout, ReadRange};
 use spillgate_http_api::Problem;
 use spillgate_lookup::{Artifact, LookupError};
 
-use crate::tree::{self, Level};
+use crate::shown;
+use crate::tree::{self, Kind, Level};
 
 /// Most rows that are sorted and filtered.
 const ROWS: usize = 1_000_000;
@@ -21,6 +24,12 @@ const SAMPLE: usize = 200;
 
 /// Bytes of rows that are read at a time.
 const BLOCK: u64 = 4 << 20;
+
+/// Maximum bytes of a row. A row is held in memory to find its cells.
+const ROW: u64 = 1 << 20;
+
+/// Most bytes of a cell that are kept: more than a table shows.
+const CELL: usize = 4 << 10;
 
 /// Bytes of a cell by which rows are sorted.
 const KEY: usize = 64;
@@ -97,8 +106,51 @@ impl Key {
     }
 }
 
-fn unreadable(error: std::io::Error) -> Problem {
+fn unreadable(error: io::Error) -> Problem {
     Problem::from(&LookupError::from(error))
+}
+
+/// Reads a table, and fails in a row that is too long before the row is in memory.
+struct RowByRow<'a> {
+    bytes: ReadRange<'a>,
+    /// The number of bytes that were read.
+    read: u64,
+    /// Where the row must have ended.
+    until: u64,
+}
+
+impl Read for RowByRow<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.until.saturating_sub(self.read)).unwrap_or(usize::MAX);
+        let wanted = buffer.len().min(left);
+        let n = self.bytes.read(&mut buffer[..wanted])?;
+        self.read += n as u64;
+        if left == 0 && !buffer.is_empty() {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        Ok(n)
+    }
+}
+
+/// Returns the beginning of a cell.
+fn cut(mut cell: String) -> String {
+    if cell.len() > CELL {
+        cell.truncate(cell.floor_char_boundary(CELL));
+        // What is left should not take the room of the whole.
+        cell.shrink_to_fit();
+    }
+    cell
+}
+
+/// Returns the beginning of a cell that may be no UTF-8.
+fn cut_bytes(cell: &[u8]) -> String {
+    let most = cell.len().min(CELL);
+    let text = String::from_utf8_lossy(&cell[..most]);
+    match most < cell.len() {
+        // A character may have been cut.
+        true => text.trim_end_matches('\u{fffd}').to_owned(),
+        false => text.into_owned(),
+    }
 }
 
 impl Sheet {
@@ -111,7 +163,7 @@ impl Sheet {
             ContentKind::Ndjson => Self::lines(artifact),
             ContentKind::Json => Self::elements(artifact),
             kind => Err(Problem::bad(format!(
-                "an output of the kind {kind} is no table"
+                "an output of the kind {kind} is not a table"
             ))),
         }
     }
@@ -120,15 +172,31 @@ impl Sheet {
         let source = artifact.view().source();
         let mut builder = csv::ReaderBuilder::new();
         builder.delimiter(delimiter).flexible(true);
-        let mut reader = builder.from_reader(ReadRange::whole(source));
-        let wrong = |error: csv::Error| Problem::bad(format!("this is no table: {error}"));
-        let columns = reader.byte_headers().map_err(wrong)?;
+        let mut reader = builder.from_reader(RowByRow {
+            bytes: ReadRange::whole(source),
+            read: 0,
+            until: ROW,
+        });
+        let wrong = |error: csv::Error, row: usize| match error.kind() {
+            csv::ErrorKind::Io(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                Problem::bad(format!(
+                    "this is not shown as a table: row {row} has more than {}, perhaps because a quotation mark in it has no end",
+                    shown::size(ROW)
+                ))
+            }
+            _ => Problem::bad(format!("this is not a table: {error}")),
+        };
+        let columns = reader.byte_headers().map_err(|error| wrong(error, 0))?;
         let columns = columns.iter().take(COLUMNS);
-        let columns = columns.map(|name| String::from_utf8_lossy(name).into_owned());
-        let columns = columns.collect();
+        let columns = columns.map(cut_bytes).collect();
         let (mut starts, mut record) = (Vec::new(), csv::ByteRecord::new());
         let mut end = reader.position().byte();
-        while starts.len() < ROWS && reader.read_byte_record(&mut record).map_err(wrong)? {
+        while starts.len() < ROWS {
+            reader.get_mut().until = end + ROW;
+            let is_row = reader.read_byte_record(&mut record);
+            if !is_row.map_err(|error| wrong(error, starts.len() + 1))? {
+                break;
+            }
             let at = record.position().map_or(end, csv::Position::byte);
             starts.push(at);
             end = reader.position().byte();
@@ -183,23 +251,24 @@ impl Sheet {
             _ => 0,
         };
         let wrong = |error| Problem::bad(format!("this is not JSON: {error}"));
-        let (elements, path) = match Level::of(&text).map_err(wrong)? {
-            Level::Array(elements) => (elements, ".[]".to_owned()),
-            Level::Object(members) => longest(&members)?,
-            Level::Leaf => (Vec::new(), String::new()),
+        let (array, path) = match tree::each_member(&text, &mut |_, _| {}).map_err(wrong)? {
+            Kind::Array => (text.as_str(), ".[]".to_owned()),
+            Kind::Object => longest(&text).map_err(wrong)?,
+            Kind::Leaf => ("", String::new()),
         };
-        if elements.is_empty() {
+        let level = Level::of(array, 0, ROWS).map_err(wrong)?;
+        if level.total == 0 {
             return Err(Problem::bad(
                 "there is no array at the root of this document or one level below",
             ));
         }
         let mut columns = Columns::default();
-        for element in elements.iter().take(SAMPLE) {
+        for (_, element) in level.members.iter().take(SAMPLE) {
             columns.add(element.get());
         }
-        let is_cut = elements.len() > ROWS;
+        let is_cut = level.total > ROWS;
         let (mut starts, mut lengths) = (Vec::new(), Vec::new());
-        for element in elements.iter().take(ROWS) {
+        for (_, element) in &level.members {
             let element = element.get();
             // The elements are parts of `text`.
             let at = element.as_ptr() as usize - text.as_ptr() as usize;
@@ -228,15 +297,20 @@ impl Sheet {
         }
     }
 
-    /// Returns the cells of a row.
+    /// Returns the beginnings of the cells of a row.
     pub(crate) fn cells(
         &self,
         source: &dyn ByteSource,
         row: usize,
     ) -> Result<Vec<String>, Problem> {
-        let bytes = source
-            .bytes(self.starts[row], self.end(row))
-            .map_err(unreadable)?;
+        let (start, end) = (self.starts[row], self.end(row));
+        if end.saturating_sub(start) > ROW {
+            let size = shown::size(end - start);
+            return Ok(vec![format!(
+                "(a row of {size}, which is too long for a table)"
+            )]);
+        }
+        let bytes = source.bytes(start, end).map_err(unreadable)?;
         Ok(self.cells_of(&bytes))
     }
 
@@ -245,46 +319,48 @@ impl Sheet {
             Format::Separated(delimiter) => {
                 let record = separated(bytes, delimiter);
                 let cells = record.iter().take(self.columns.len());
-                cells
-                    .map(|cell| String::from_utf8_lossy(cell).into_owned())
-                    .collect()
+                cells.map(cut_bytes).collect()
             }
             Format::Record => {
                 let text = String::from_utf8_lossy(bytes);
-                (0..self.columns.len())
-                    .map(|at| self.member(&text, at))
-                    .collect()
+                let mut cells = vec![None; self.columns.len()];
+                let read = each_cell(text.trim(), &mut |key, value| {
+                    let column = self.columns.iter().position(|name| *name == key);
+                    if let Some(column) = column
+                        && cells[column].is_none()
+                    {
+                        cells[column] = Some(cell(value));
+                    }
+                });
+                if !read {
+                    cells.fill(None);
+                    cells[0] = Some(cell(text.trim()));
+                }
+                cells.into_iter().map(Option::unwrap_or_default).collect()
             }
         }
     }
 
-    /// Returns one cell of a row.
+    /// Returns the beginning of one cell of a row.
     fn cell_of(&self, bytes: &[u8], column: usize) -> String {
         match self.format {
             Format::Separated(delimiter) => {
                 let record = separated(bytes, delimiter);
-                let cell = record.get(column).unwrap_or_default();
-                String::from_utf8_lossy(cell).into_owned()
+                cut_bytes(record.get(column).unwrap_or_default())
             }
-            Format::Record => self.member(&String::from_utf8_lossy(bytes), column),
-        }
-    }
-
-    /// Returns a member of a record as a text: a string without quotes, other values as they are written.
-    fn member(&self, text: &str, column: usize) -> String {
-        let text = text.trim();
-        let value = match tree::members(text) {
-            Ok(members) => {
-                let mut members = members.into_iter();
-                let found = members.find(|(key, _)| *key == self.columns[column]);
-                found.map(|(_, value)| value.get())
+            Format::Record => {
+                let text = String::from_utf8_lossy(bytes);
+                let mut found = None;
+                let read = each_cell(text.trim(), &mut |key, value| {
+                    if found.is_none() && key == self.columns[column] {
+                        found = Some(value);
+                    }
+                });
+                if !read {
+                    found = (column == 0).then_some(text.trim());
+                }
+                found.map(cell).unwrap_or_default()
             }
-            Err(_) => (column == 0).then_some(text),
-        };
-        let value = value.unwrap_or_default();
-        match serde_json::from_str::<String>(value) {
-            Ok(string) => string,
-            Err(_) => value.to_owned(),
         }
     }
 
@@ -328,7 +404,9 @@ impl Sheet {
             while last + 1 < self.rows() && self.end(last + 1) - start <= BLOCK {
                 last += 1;
             }
-            let block = source.bytes(start, self.end(last)).map_err(unreadable)?;
+            // Of a row that is too long, only the beginning counts.
+            let end = self.end(last).min(start + BLOCK);
+            let block = source.bytes(start, end).map_err(unreadable)?;
             for one in row..=last {
                 let place = |offset: u64| usize::try_from(offset - start).unwrap_or(usize::MAX);
                 let (from, to) = (place(self.starts[one]), place(self.end(one)));
@@ -355,21 +433,38 @@ fn separated(bytes: &[u8], delimiter: u8) -> csv::ByteRecord {
     record
 }
 
-/// Returns the longest array among members, and its path.
-fn longest<'a>(
-    members: &[(std::borrow::Cow<'a, str>, &'a RawValue)],
-) -> Result<(Vec<&'a RawValue>, String), Problem> {
-    let mut best = (Vec::new(), String::new());
-    for (key, value) in members {
-        let level = Level::of(value.get());
-        let level = level.map_err(|error| Problem::bad(format!("this is not JSON: {error}")))?;
-        if let Level::Array(elements) = level
-            && elements.len() > best.0.len()
-        {
-            best = (elements, format!(".{key}[]"));
-        }
+/// Calls `each` for each member of a record; returns `false` if the text is none.
+fn each_cell<'a>(text: &'a str, each: &mut dyn FnMut(Cow<'a, str>, &'a str)) -> bool {
+    if !text.starts_with('{') {
+        return false;
     }
-    Ok(best)
+    tree::each_member(text, &mut |key, value: &RawValue| each(key, value.get())).is_ok()
+}
+
+/// Returns the beginning of a value as a text: a string without quotes, other values as they are
+/// written.
+fn cell(value: &str) -> String {
+    match serde_json::from_str::<String>(value) {
+        Ok(string) => cut(string),
+        Err(_) => value[..value.floor_char_boundary(CELL)].to_owned(),
+    }
+}
+
+/// Returns the longest array among the members of an object, and its path.
+fn longest(text: &str) -> Result<(&str, String), serde_json::Error> {
+    let (mut best, mut most, mut wrong) = (("", String::new()), 0, None);
+    tree::each_member(text, &mut |key, value| match Level::of(value.get(), 0, 0) {
+        Ok(level) if level.kind == Kind::Array && level.total > most => {
+            best = (value.get(), format!(".{key}[]"));
+            most = level.total;
+        }
+        Ok(_) => {}
+        Err(error) => wrong = Some(error),
+    })?;
+    match wrong {
+        Some(error) => Err(error),
+        None => Ok(best),
+    }
 }
 
 /// The names of the members of records, in the order in which they first occur.
@@ -380,10 +475,13 @@ struct Columns {
 
 impl Columns {
     fn add(&mut self, text: &str) {
-        let Ok(members) = tree::members(text.trim()) else {
-            return;
-        };
-        for (key, _) in members {
+        let mut keys = Vec::new();
+        let read = each_cell(text.trim(), &mut |key, _| {
+            if keys.len() < COLUMNS && key.len() <= CELL && !keys.contains(&key) {
+                keys.push(key);
+            }
+        });
+        for key in keys.into_iter().filter(|_| read) {
             let next = self.known.len();
             if next < COLUMNS && !self.known.contains_key(key.as_ref()) {
                 self.known.insert(key.into_owned(), next);

@@ -129,6 +129,22 @@ async fn where_clients_have_tokens_a_person_logs_in_with_one() {
     assert_eq!(welcome.status, 200);
     house.keep_cookie(&welcome);
     assert_eq!(house.get("/").await.status, 200);
+    let head = Request::head("/").body(Body::empty()).unwrap();
+    assert_eq!(house.send(head).await.status, 200);
+    // A session makes no other token good, and does not renew itself.
+    for answer in [
+        house.post("/login", "token=of-somebody-else").await,
+        house.get("/login?token=x").await,
+    ] {
+        assert_eq!(
+            (answer.status.as_u16(), answer.header("set-cookie")),
+            (401, "-")
+        );
+    }
+    // The footer does not tell where the store is.
+    let place = house.base.path().display().to_string();
+    assert!(!house.get("/").await.text().contains(&place));
+    assert!(House::new().await.get("/").await.text().contains(" · /"));
 }
 
 #[tokio::test]

@@ -101,6 +101,62 @@ fn csv(text: &str) -> String {
     format!("\"{}\"", text.replace('"', "\"\""))
 }
 
+#[tokio::test]
+async fn what_would_take_much_memory_is_refused() {
+    let house = House::new().await;
+    let good = "1,a\n".repeat(2000);
+    let junk = "x".repeat(3 << 20);
+    for (csv, said) in [
+        (
+            format!("id,name\n{good}2,\"{junk}\n"),
+            "row 2001 has more than",
+        ),
+        (
+            format!("id,name\n{good}2,{junk}\n"),
+            "row 2001 has more than",
+        ),
+    ] {
+        let handle = house.store("export", &csv).await;
+        let page = house.get(&format!("/a/{handle}?tab=table")).await;
+        assert_eq!(page.status, 200);
+        assert!(page.text().contains(said), "{}", page.text());
+    }
+    let records = "{\"id\": 1, \"name\": \"a\"}\n".repeat(900);
+    let long = json!({ "id": 2, "name": "y".repeat(900_000) });
+    let longer = json!({ "id": 3, "name": junk });
+    let handle = house
+        .store("export", &format!("{records}{long}\n{longer}\n"))
+        .await;
+    for query in ["", "&page=10", "&sort=1&down=1", "&filter=y"] {
+        let page = house.get(&format!("/a/{handle}?tab=table{query}")).await;
+        assert_eq!(page.status, 200, "{query}");
+        assert!(page.body.len() < 100_000, "{query}: {}", page.body.len());
+    }
+    let page = house
+        .get(&format!("/a/{handle}?tab=table&page=10"))
+        .await
+        .text();
+    assert!(
+        page.contains("(a row of 3.0 MiB, which is too long for a table)"),
+        "{page}"
+    );
+    let (one, other) = ("a\n".repeat(300_000), "b\n".repeat(300_000));
+    let (one, other) = (
+        house.store("make", &one).await,
+        house.store("make", &other).await,
+    );
+    let page = house
+        .get(&format!("/a/{one}?tab=difference&with={other}"))
+        .await;
+    assert_eq!(page.status, 400);
+    assert!(
+        page.text()
+            .contains("the two outputs have 600,000 lines; at most 500,000 are compared"),
+        "{}",
+        page.text()
+    );
+}
+
 /// A token that a rule finds, and its hidden part.
 const SECRET: &str = "ghp_1234567890abcdefghijABCDEFGHIJ123456";
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::header::{CONTENT_TYPE, COOKIE, HOST, ORIGIN, SET_COOKIE};
-use axum::http::{HeaderMap, Request, StatusCode};
+use axum::http::{HeaderMap, Request, Response, StatusCode};
 use serde_json::{Value, json};
 use spillgate_artifact::{Clock, TokenBudget};
 use spillgate_http_api::{Api, ApiLimits, Caller};
@@ -26,6 +26,7 @@ pub(crate) struct House {
     pub(crate) base: TempDir,
     pub(crate) page: Arc<Page>,
     pub(crate) ledger: Arc<FileLedger>,
+    pub(crate) store: Arc<FileStore>,
     router: Router,
     api: Router,
     cookie: Option<String>,
@@ -134,6 +135,7 @@ impl House {
         let api = Router::new().nest_service("/v1", api);
         Self {
             base,
+            store,
             router: page.router(),
             page,
             ledger,
@@ -183,6 +185,12 @@ impl House {
         self.send(request.body(Body::empty()).unwrap()).await
     }
 
+    /// Asks, and leaves the body of the answer unread.
+    pub(crate) async fn begin(&self, path: &str) -> Response<Body> {
+        let request = self.with_cookie(Request::get(path).body(Body::empty()).unwrap());
+        self.router.clone().oneshot(request).await.unwrap()
+    }
+
     /// Sends a form as one of our own pages does.
     pub(crate) async fn post(&self, path: &str, form: &str) -> Answer {
         let request = Request::post(path).header(ORIGIN, "http://localhost:8701");
@@ -191,7 +199,11 @@ impl House {
     }
 
     /// Sends a request with the cookie.
-    pub(crate) async fn send(&self, mut request: Request<Body>) -> Answer {
+    pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
+        answered(&self.router, self.with_cookie(request)).await
+    }
+
+    fn with_cookie(&self, mut request: Request<Body>) -> Request<Body> {
         let headers = request.headers_mut();
         headers
             .entry(HOST)
@@ -199,7 +211,7 @@ impl House {
         if let Some(cookie) = &self.cookie {
             headers.insert(COOKIE, cookie.parse().unwrap());
         }
-        answered(&self.router, request).await
+        request
     }
 
     pub(crate) fn keep_cookie(&mut self, answer: &Answer) {

@@ -1,8 +1,13 @@
 //! The views: the list, one output, the search over all, and the meter.
 
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use spillgate_retrieval::Account;
+use spillgate_store::{ArtifactStore, Gone};
 
 use crate::house::House;
 
@@ -148,7 +153,7 @@ async fn one_output_with_its_message_and_its_shape() {
         .get(&format!("/a/{newer}?tab=difference"))
         .await
         .text();
-    assert!(difference.contains("1 lines more"), "{difference}");
+    assert!(difference.contains("1 lines added"), "{difference}");
     assert!(
         difference.contains("ERROR request 1000 was lost"),
         "{difference}"
@@ -303,6 +308,77 @@ async fn the_search_over_all_sends_hits_as_lines() {
     let first: Value = serde_json::from_str(words.lines().next().unwrap()).unwrap();
     assert_eq!(first["hit"]["handle"], handles[5], "{words}");
     assert_eq!(house.get("/find/hits?what=").await.status, 400);
+}
+
+#[tokio::test]
+async fn a_search_leaves_no_trace_and_tells_what_it_skipped() {
+    let house = House::new().await;
+    let mut handles = Vec::new();
+    for at in 0..4 {
+        handles.push(house.store("make", &format!("{at} {}", lines(1500))).await);
+    }
+    let noise = (0..60_000_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8);
+    house.store_bytes("dump", &noise.collect::<Vec<_>>()).await;
+    house.get("/").await;
+    // Another program removes an output.
+    let gone = handles[2].parse().unwrap();
+    let now = house.store.manifest(gone).unwrap().facts.created;
+    house.store.remove(gone, Gone::Removed, now).unwrap();
+    // The clock stands, so the last use is moved into the past.
+    age(house.base.path());
+    let used = || {
+        let listed = house.store.list().unwrap().into_iter();
+        listed.map(|one| one.used).collect::<Vec<_>>()
+    };
+    let before = used();
+    for (by, hits) in [("text", 3), ("words", 1)] {
+        let found = house.get(&format!("/find/hits?what=line&by={by}")).await;
+        let last: Value = serde_json::from_str(found.text().lines().last().unwrap()).unwrap();
+        assert_eq!(
+            [
+                &last["found"],
+                &last["searched"],
+                &last["skipped"],
+                &last["of"]
+            ],
+            [&json!(hits), &json!(3), &json!(2), &json!(5)],
+            "{by}"
+        );
+        assert_eq!(used(), before, "{by}");
+    }
+    house.get(&format!("/a/{}/lines", handles[0])).await;
+    assert_ne!(used(), before);
+}
+
+/// Makes all files old.
+fn age(directory: &Path) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            age(&path);
+        } else {
+            let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
+            fs::File::open(path).unwrap().set_modified(old).unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn searches_leave_turns_to_the_views() {
+    let house = House::new().await;
+    house.store("make", &lines(1500)).await;
+    let running = [
+        house.begin("/find/hits?what=a").await,
+        house.begin("/find/hits?what=b").await,
+    ];
+    let refused = house.get("/find/hits?what=c").await;
+    assert_eq!(refused.status, 429);
+    assert_eq!(
+        refused.json()["detail"],
+        "2 searches of all outputs are running"
+    );
+    drop(running);
+    assert_eq!(house.get("/find/hits?what=c").await.status, 200);
 }
 
 #[tokio::test]

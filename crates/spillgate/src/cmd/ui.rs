@@ -1,11 +1,8 @@
 //! `spillgate ui`: a page in the browser that shows what is stored and what it saved.
 
-use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZero;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +14,7 @@ use spillgate_llm::Target;
 use spillgate_offload::NoLedger;
 use spillgate_page::{PREFIX, Page, PageParts};
 use spillgate_retrieval::{RetrievalTools, audience};
+use tempfile::NamedTempFile;
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 
@@ -66,9 +64,12 @@ pub(crate) fn ui(common: &Common, ui: &Ui, out: &Output) -> Result<u8, Failure> 
             false => out.text(&format!("{link}\n"))?,
         }
         out.note("the link opens the page; Ctrl-C ends it");
-        let way = ui.open.then(|| Way::to(&link)).transpose()?;
-        if let Some(way) = &way {
-            browser::open(&way.0.to_string_lossy());
+        let way = ui.open.then(|| way_to(&link));
+        match &way {
+            Some(Ok(way)) => browser::open(&way.path().to_string_lossy()),
+            // The link was printed.
+            Some(Err(error)) => out.note(&format!("the browser was not opened: {error}")),
+            None => {}
         }
         let settings = HttpServerSettings {
             listen: bound,
@@ -87,32 +88,20 @@ pub(crate) fn ui(common: &Common, ui: &Ui, out: &Output) -> Result<u8, Failure> 
     code
 }
 
-/// A file that leads a browser to the link. It is removed when it is dropped.
+/// Returns a file that leads a browser to the link. It is removed when it is dropped.
 ///
 /// The link itself would be an argument of the browser's command, which every user of the machine can
-/// read.
-struct Way(PathBuf);
-
-impl Way {
-    fn to(link: &str) -> io::Result<Self> {
-        let name = format!("spillgate-ui-{}.html", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(0o600);
-        let mut file = options.open(&path)?;
-        let way = Self(path);
-        writeln!(
-            file,
-            "<!doctype html><meta charset=utf-8><meta http-equiv=refresh content=\"0;url={link}\">"
-        )?;
-        Ok(way)
-    }
-}
-
-impl Drop for Way {
-    fn drop(&mut self) {
-        drop(fs::remove_file(&self.0));
-    }
+/// read. Nobody can guess the name of the file, and only its owner can read it.
+fn way_to(link: &str) -> io::Result<NamedTempFile> {
+    let mut file = tempfile::Builder::new()
+        .prefix("spillgate-ui-")
+        .suffix(".html")
+        .tempfile()?;
+    writeln!(
+        file,
+        "<!doctype html><meta charset=utf-8><meta http-equiv=refresh content=\"0;url={link}\">"
+    )?;
+    Ok(file)
 }
 
 /// Listens on the port that the user names. If the user names none and another program uses the
