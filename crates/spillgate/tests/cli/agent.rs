@@ -311,7 +311,7 @@ fn nothing_is_started_by_a_dry_run() {
       timeout                           -            built-in
 
     models:
-      mock/reader: 128,000 tokens of context: 4,096 for a reply, 8,192 kept free, 115,712 for the conversation
+      mock/reader: 128,000 tokens of context: 4,096 for a reply, 8,192 of buffer (at most an eighth), 115,712 for the conversation
 
     tools from:
       lab (an MCP server, .ai-agent.json:1)

@@ -172,7 +172,7 @@ impl Model {
             (false, false) => ", whose context window is unknown: set it",
         };
         format!(
-            "{}: {} of context: {} for a reply, {} kept free, {} for the conversation{what}",
+            "{}: {} of context: {} for a reply, {} of buffer (at most an eighth), {} for the conversation{what}",
             self.target,
             count(self.window, "token", "tokens"),
             number(self.max_output),
