@@ -14,7 +14,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use futures_util::stream::FuturesUnordered;
@@ -28,9 +28,10 @@ use serde_json::Value;
 use spillgate_artifact::{ByteSource, FileId, Handle, Timestamp};
 use spillgate_store::{Absent, ArtifactFiles, Gone, Piece, Remote, StoreError, Tombstone};
 
+use crate::again::{Again, Tries};
 use crate::layout::{Layout, Object};
 use crate::swap::Swap;
-use crate::trouble::{failed, is_unanswered, strange};
+use crate::trouble::{failed, strange};
 
 /// Bytes of a part of a large body. A larger body than ten thousand of them has larger parts.
 pub(crate) const PART: u64 = 8 << 20;
@@ -63,50 +64,6 @@ pub(crate) struct Bucket {
     pub(crate) part: u64,
     /// When an object is created again because no answer came.
     pub(crate) again: Again,
-}
-
-/// When an object is created again because no answer came. The client itself tries everything again
-/// but this, because it cannot know whether the object is its own.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Again {
-    /// Time after which it is not tried again.
-    pub(crate) time: Duration,
-    /// Time before it is tried again for the first time; it doubles each time.
-    pub(crate) pause: Duration,
-}
-
-/// How often an object is created at most.
-const CREATIONS: u32 = 6;
-
-/// The creation of one object.
-struct Tries {
-    again: Again,
-    began: Instant,
-    count: u32,
-}
-
-impl Tries {
-    fn new(again: Again) -> Self {
-        Self {
-            again,
-            began: Instant::now(),
-            count: 1,
-        }
-    }
-
-    /// Waits, and returns whether the object should be created again after this error.
-    async fn goes_on(&mut self, error: &Error) -> bool {
-        let pause = self.again.pause * 2u32.pow(self.count - 1);
-        let is_late = self.began.elapsed() + pause >= self.again.time;
-        if !is_unanswered(error) || self.count >= CREATIONS || is_late {
-            return false;
-        }
-        self.count += 1;
-        if !pause.is_zero() {
-            tokio::time::sleep(pause).await;
-        }
-        true
-    }
 }
 
 /// What the head of an artifact is.

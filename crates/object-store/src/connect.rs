@@ -19,7 +19,8 @@ use spillgate_http_client::{Certificates, ClientError, builder, is_loopback};
 use spillgate_store::{FileStore, StoreError};
 
 use crate::address::{Address, Kind};
-use crate::bucket::{Again, Bucket, PART};
+use crate::again::Again;
+use crate::bucket::{Bucket, PART};
 use crate::layout::Layout;
 use crate::store::{BucketStore, Options};
 use crate::swap::Swap;

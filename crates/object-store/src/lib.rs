@@ -6,6 +6,7 @@
 //! docs/decisions/0042-a-store-in-a-bucket.md has the reasons.
 
 mod address;
+mod again;
 mod bucket;
 mod check;
 mod connect;

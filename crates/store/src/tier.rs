@@ -109,15 +109,16 @@ impl FileStore {
         let mut drafts = Drafts(Vec::new());
         for (piece, path) in pieces_of(&found, &paths) {
             let (draft, mut file) = self.draft_in(&directory, handle)?;
-            let written = fetch(piece, &mut file);
+            let fetched = fetch(piece, &mut file).map_err(|error| StoreError::io(&draft, error));
+            // Of an encrypted artifact, each block is authenticated when it is read.
+            let is_checked = piece == Piece::Body && found.encryption.is_none();
+            let written = fetched.and_then(|()| match is_checked {
+                true => check_body(&draft, &file, &found.facts),
+                false => Ok(()),
+            });
             // The file stays open, because its lock says that somebody works on it.
             drafts.0.push((draft.clone(), path.to_owned(), file));
-            written.map_err(|error| StoreError::io(&draft, error))?;
-            // Of an encrypted artifact, each block is authenticated when it is read.
-            if piece == Piece::Body && found.encryption.is_none() {
-                let (.., file) = drafts.0.last().expect("invariant: it was just added");
-                check_body(&draft, file, &found.facts)?;
-            }
+            written?;
         }
         let bytes = drafts.bytes();
         let admitted = self.room().map(|room| room.admit(bytes)).transpose()?;

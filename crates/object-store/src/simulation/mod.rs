@@ -32,7 +32,8 @@ use spillgate_store::{ArtifactFiles, Gone, Piece, StoreError};
 
 use self::known::{Known, Made, Store};
 use self::world::{Op, Refused, Wire, World};
-use crate::bucket::{Again, Bucket};
+use crate::again::Again;
+use crate::bucket::Bucket;
 use crate::layout::Layout;
 use crate::swap::Swap;
 use crate::sweep::{SweepRules, tombstone_of};

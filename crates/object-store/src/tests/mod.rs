@@ -4,7 +4,7 @@ mod faults;
 mod server;
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
@@ -12,7 +12,8 @@ use spillgate_artifact::{Clock, Handle, HandleForm, SystemClock};
 use spillgate_store::conformance::{self, facts_of};
 use spillgate_store::{ArtifactStore, FileStore, Lifetime, Part, Piece, StoreError, SyncWhen};
 
-use crate::bucket::{Again, Bucket, PART};
+use crate::again::Again;
+use crate::bucket::{Bucket, PART};
 use crate::layout::{Layout, Object};
 use crate::swap::Swap;
 use crate::{Address, BucketStore, ConnectError, Options, Patience, SweepRules};
@@ -391,7 +392,7 @@ fn what_was_used_a_moment_ago_is_not_removed_for_the_quota() {
         .unwrap();
     // A use in the tenth minute is not recorded, so it is spared until the twentieth.
     for (age, evicted) in [(0, 0), (19, 0), (21, 1)] {
-        let now = SystemTime::now() + minutes(age);
+        let now = SystemClock.now().system_time() + minutes(age);
         let swept = bucket.sweep(&rules, None, now, SystemClock.now());
         assert_eq!(runtime.block_on(swept).unwrap().evicted, evicted, "{age}");
     }
