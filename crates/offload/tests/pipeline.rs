@@ -91,6 +91,13 @@ impl ArtifactStore for Failing {
         }
     }
 
+    fn peek(&self, handle: Handle) -> Result<Stored, StoreError> {
+        match self.at {
+            At::Open => Err(failure()),
+            _ => self.inner.peek(handle),
+        }
+    }
+
     fn manifest(&self, handle: Handle) -> Result<Manifest, StoreError> {
         self.inner.manifest(handle)
     }
