@@ -239,7 +239,8 @@ const tests = {
     const told = run(["grep", "--store", store, "-i", "-m", "5", handles.log, "worker FAILED"], { program: SPILLGATE });
     for (const line of told.trim().split("\n")) assert.ok(found.includes(line), line);
     await page.click(".found a.line >> nth=3");
-    await page.waitForSelector(".row.at");
+    // The row is marked before its text is there.
+    await page.waitForFunction(() => document.querySelector(".row.at .t")?.textContent);
     assert.match(await page.textContent(".row.at .t"), /ERROR worker failed/);
     await page.goto(`${served.origin}/ui/a/${handles.json}`);
     await page.selectOption(".look-up select", "query");
@@ -293,7 +294,8 @@ const tests = {
     await page.click("tr[data-key] a.open >> nth=0");
     await page.waitForSelector(".viewer .row.e, .viewer .row");
     await page.keyboard.press("n");
-    await page.waitForSelector(".row.at");
+    // The row is marked before its text is there.
+    await page.waitForFunction(() => document.querySelector(".row.at .t")?.textContent);
     assert.match(await page.textContent(".row.at .t"), /expected ; before/);
     await page.keyboard.press("?");
     await page.waitForSelector("dialog[open]");
