@@ -2,17 +2,14 @@
 //!
 //! `SeaweedFS` is installed into `.doors/seaweedfs` (90 MB).
 
-use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 
 use crate::command::{cargo, output, run};
-use crate::report::{Report, say};
+use crate::report::Report;
 use crate::{python, workspace};
-
-const SEAWEEDFS: &str = include_str!("../doors/seaweedfs.txt");
 
 /// The simulation.
 const SIMULATION: &str = "test --package spillgate-object-store --locked --lib -- \
@@ -23,26 +20,7 @@ const SEEDS: u64 = 10_000;
 
 /// Installs `SeaweedFS` unless exactly this version is installed.
 pub(crate) fn install_seaweedfs() -> Result<()> {
-    python::ensure()?;
-    let home = home();
-    let stamp = [&home.display().to_string(), SEAWEEDFS].join("\n");
-    let stamp_file = home.join("stamp");
-    if fs::read_to_string(&stamp_file).is_ok_and(|found| found == stamp) {
-        return say("already installed in .doors/\n");
-    }
-    if home.exists() {
-        fs::remove_dir_all(&home).context("cannot clear .doors/seaweedfs")?;
-    }
-    if let Some(doors) = home.parent() {
-        fs::create_dir_all(doors)?;
-    }
-    run(Command::new(python::PYTHON).args(["-m", "venv"]).arg(&home))?;
-    let install = "-m pip install --quiet --disable-pip-version-check --no-input --requirement";
-    run(Command::new(home.join("bin/python"))
-        .args(install.split(' '))
-        .arg(workspace::root().join("xtask/doors/seaweedfs.txt")))?;
-    // The stamp is written last, so that an interrupted installation does not count.
-    fs::write(stamp_file, stamp).context("cannot write the stamp")
+    python::environment(&home(), "xtask/doors/seaweedfs.txt")
 }
 
 /// Runs the conformance suite of stores and the program against `SeaweedFS`.

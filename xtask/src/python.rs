@@ -1,10 +1,14 @@
 //! Finds a Python interpreter that can create virtual environments, or installs one.
 
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::command::{output, run};
+use crate::report::say;
+use crate::workspace;
 
 /// The name of the interpreter on the search path.
 pub(crate) const PYTHON: &str = "python3";
@@ -32,6 +36,33 @@ pub(crate) fn ensure() -> Result<()> {
         .args(["install", "--yes", "--no-install-recommends"])
         .args(PACKAGES))?;
     probe()
+}
+
+/// Creates a virtual environment in `home` with the packages of a file of requirements, named from the
+/// root of the repository. Does nothing if exactly these are installed there.
+pub(crate) fn environment(home: &Path, requirements: &str) -> Result<()> {
+    ensure()?;
+    let file = workspace::root().join(requirements);
+    let wanted =
+        fs::read_to_string(&file).with_context(|| format!("cannot read {requirements}"))?;
+    let stamp = [&home.display().to_string(), &*wanted].join("\n");
+    let stamp_file = home.join("stamp");
+    if fs::read_to_string(&stamp_file).is_ok_and(|found| found == stamp) {
+        return say(&format!("already installed in {}\n", home.display()));
+    }
+    if home.exists() {
+        fs::remove_dir_all(home).with_context(|| format!("cannot clear {}", home.display()))?;
+    }
+    if let Some(above) = home.parent() {
+        fs::create_dir_all(above)?;
+    }
+    run(Command::new(PYTHON).args(["-m", "venv"]).arg(home))?;
+    let install = "-m pip install --quiet --disable-pip-version-check --no-input --requirement";
+    run(Command::new(home.join("bin/python"))
+        .args(install.split(' '))
+        .arg(file))?;
+    // The stamp is written last, so that an interrupted installation does not count.
+    fs::write(stamp_file, stamp).context("cannot write the stamp")
 }
 
 fn probe() -> Result<()> {
