@@ -326,7 +326,7 @@ impl Inner {
         match touched {
             Err(error @ StoreError::Absent { .. }) => Err(error),
             Err(error) => {
-                // It can be read all the same, for example if the credentials allow nothing else.
+                // It can still be read, for example if the credentials allow nothing else.
                 tracing::debug!(%handle, %error, "the use of a stored output could not be recorded");
                 Ok(())
             }

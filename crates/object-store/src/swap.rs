@@ -14,7 +14,7 @@ use tokio::sync::Mutex;
 pub(crate) enum Swap {
     /// The bucket checks the condition (`If-Match`).
     Conditional,
-    /// The bucket is a directory, and whoever changes an object in it locks this file. Tasks of this
+    /// The bucket is a directory, and a process that changes an object in it locks this file. Tasks of this
     /// process take turns before they wait for the lock, because waiting for it holds up a thread.
     Locked(PathBuf, Arc<Mutex<()>>),
 }

@@ -7,7 +7,7 @@
 //!
 //! After each change of the bucket the test checks that
 //!
-//! - whoever reads a manifest can read all pieces of its artifact, with the right bytes,
+//! - a replica that reads a manifest can read all pieces of its artifact, with the right bytes,
 //! - nothing is removed before its time, or while it is pinned,
 //! - what is gone stays gone, and what was never completed never appears,
 //! - after everything has calmed down, nothing is left over.

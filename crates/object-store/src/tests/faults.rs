@@ -190,7 +190,7 @@ fn nobody_waits_for_the_removal_of_what_an_unreachable_bucket_did_not_take() {
     let error = machine.put(b"some bytes").unwrap_err();
     assert_eq!(told(&error).0, Remote::Unreachable);
     server.works();
-    // It is removed all the same.
+    // It is removed nevertheless.
     let end = std::time::Instant::now() + Duration::from_secs(10);
     while server.objects().keys().any(|key| key.ends_with("index")) {
         assert!(std::time::Instant::now() < end, "the index is left over");
