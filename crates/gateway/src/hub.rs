@@ -65,12 +65,62 @@ pub struct Hub {
     room: Arc<Semaphore>,
 }
 
+/// What all hubs of a process have in common: what is counted and limited for the whole process.
+#[derive(Debug)]
+struct Machine {
+    processes: Arc<Processes>,
+    metrics: Arc<Metrics>,
+    at_once: Arc<Semaphore>,
+    turns: Arc<Turns>,
+    room: Arc<Semaphore>,
+}
+
+impl Default for Machine {
+    fn default() -> Self {
+        Self {
+            processes: Arc::default(),
+            metrics: Arc::default(),
+            at_once: Arc::new(Semaphore::new(AT_ONCE)),
+            turns: Arc::default(),
+            room: Arc::new(Semaphore::new(ROOM_KIB as usize)),
+        }
+    }
+}
+
 impl Hub {
     /// Returns a hub with these settings.
     #[must_use]
     pub fn new(gateway: Gateway) -> Arc<Self> {
-        let metrics = Arc::new(Metrics::default());
-        let processes = Arc::<Processes>::default();
+        Self::with(gateway, Machine::default())
+    }
+
+    /// Returns another hub in the same process, for clients that share nothing with those of this one:
+    /// no store, no server and no session. The two have the metrics and the limits in common that are
+    /// for the whole process.
+    #[must_use]
+    pub fn beside(&self, gateway: Gateway) -> Arc<Self> {
+        let machine = Machine {
+            processes: Arc::clone(&self.processes),
+            metrics: Arc::clone(&self.metrics),
+            at_once: Arc::clone(&self.at_once),
+            turns: Arc::clone(&self.turns),
+            room: Arc::clone(&self.room),
+        };
+        let hub = Self::with(gateway, machine);
+        if let Some(traces) = self.traces.get() {
+            hub.trace_by(Arc::clone(traces));
+        }
+        hub
+    }
+
+    fn with(gateway: Gateway, machine: Machine) -> Arc<Self> {
+        let Machine {
+            processes,
+            metrics,
+            at_once,
+            turns,
+            room,
+        } = machine;
         let gateway = watched(gateway, &metrics, &processes);
         let servers: Vec<Arc<Server>> = gateway.servers.iter().cloned().map(Arc::new).collect();
         let generations = Arc::new(KnownGenerations::default());
@@ -94,9 +144,9 @@ impl Hub {
             metrics,
             traces: OnceLock::new(),
             catalogue: Catalogue::default(),
-            at_once: Arc::new(Semaphore::new(AT_ONCE)),
-            turns: Arc::default(),
-            room: Arc::new(Semaphore::new(ROOM_KIB as usize)),
+            at_once,
+            turns,
+            room,
         })
     }
 

@@ -39,8 +39,11 @@ use spillgate_store::ArtifactStore;
 use tokio::sync::Semaphore;
 
 use crate::catalogue::Catalogue;
-use crate::door::Door;
 use crate::table::Kept;
+
+pub use crate::door::Door;
+pub use crate::routes::{PageOf, router_of_many};
+pub use axum::Router;
 
 /// The path below which all routes of the page stand.
 pub const PREFIX: &str = "/ui";
@@ -62,9 +65,8 @@ pub struct PageParts {
     pub prices: Vec<(String, f64)>,
     /// Whether the person at the browser is the owner of the store, who may also see the secrets in it.
     pub is_owner: bool,
-    /// Whether clients of the server send tokens. A person then logs in with such a token;
-    /// otherwise with the link of [`Page::link`].
-    pub has_tokens: bool,
+    /// Who comes in. The pages of several principals have the same door.
+    pub door: Arc<Door>,
     /// The version of the program.
     pub version: &'static str,
 }
@@ -79,7 +81,7 @@ pub struct Page {
     prices: Vec<(String, f64)>,
     is_owner: bool,
     version: &'static str,
-    door: Door,
+    door: Arc<Door>,
     catalogue: Arc<Catalogue>,
     tables: table::Orders,
     /// Permits for searches of all outputs.
@@ -101,7 +103,6 @@ impl Page {
     #[must_use]
     pub fn new(parts: PageParts) -> Arc<Self> {
         let offloader = parts.api.tools().offloader.clone();
-        let clock = Arc::clone(offloader.clock());
         let catalogue = Catalogue::new(Arc::clone(&parts.store), offloader);
         Arc::clone(&catalogue).read_all();
         Arc::new(Self {
@@ -113,7 +114,7 @@ impl Page {
             prices: parts.prices,
             is_owner: parts.is_owner,
             version: parts.version,
-            door: Door::new(clock, parts.has_tokens),
+            door: parts.door,
             catalogue,
             tables: table::Orders::default(),
             searches: Arc::new(Semaphore::new(find::SEARCHES)),

@@ -21,6 +21,7 @@ use spillgate_text::Tokenizer;
 use spillgate_transport::FrameReader;
 
 use crate::args::LimitArgs;
+use crate::audit::AuditSettings;
 use crate::config_file::Places;
 use crate::failure::{Failure, Fault};
 #[cfg(feature = "tools")]
@@ -33,6 +34,7 @@ use crate::models;
 use crate::quantities::{Size, Span};
 use crate::servers::{self, ServerSettings};
 use crate::stores::{self, ObjectSettings};
+use crate::tenant_settings::TenantSettings;
 use crate::tool_output::ToolOutput;
 
 with_limits! {
@@ -136,6 +138,12 @@ pub(crate) struct Settings {
     /// A store in a bucket.
     #[serde(default)]
     pub(crate) objects: ObjectSettings,
+    /// The tenants of `mcp --http` and `serve`.
+    #[serde(default)]
+    pub(crate) tenants: TenantSettings,
+    /// The audit log.
+    #[serde(default)]
+    pub(crate) audit: AuditSettings,
     /// The position of each value in the file.
     #[serde(skip)]
     pub(crate) places: Places,
@@ -399,6 +407,7 @@ impl Settings {
             let hint = "docs/http.md lists what each can be";
             return Err(self.places.wrong(&["http", key], &what, hint));
         }
+        self.tenants.check(&self.places)?;
         Ok(())
     }
 }

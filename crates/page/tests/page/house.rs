@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use spillgate_artifact::{Clock, TokenBudget};
 use spillgate_http_api::{Api, ApiLimits, Caller};
 use spillgate_offload::{FileLedger, Ledger, NoLedger, Offloader, Policy, Rule};
-use spillgate_page::{Page, PageParts};
+use spillgate_page::{Door, Page, PageParts};
 use spillgate_query::{Child, Engine};
 use spillgate_retrieval::{RetrievalTools, audience};
 use spillgate_store::{FileStore, Lifetime};
@@ -128,7 +128,10 @@ impl House {
             ledger: Arc::clone(&ledger),
             prices: vec![("maker/model".to_owned(), 2.5)],
             is_owner: rights.is_owner,
-            has_tokens: rights.has_tokens,
+            door: Arc::new(Door::new(
+                Arc::new(StoppedClock::default()),
+                rights.has_tokens,
+            )),
             version: "1.2.3",
         });
         let api = Arc::new(api(recorded, &store)).router();

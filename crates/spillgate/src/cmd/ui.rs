@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+use spillgate_artifact::SystemClock;
 use spillgate_gateway::own_tools;
 use spillgate_http_api::{Api, ApiLimits};
 use spillgate_http_server::{Health, HttpServer, HttpServerSettings};
 use spillgate_llm::Target;
 use spillgate_offload::NoLedger;
-use spillgate_page::{PREFIX, Page, PageParts};
+use spillgate_page::{Door, PREFIX, Page, PageParts};
 use spillgate_retrieval::{RetrievalTools, audience};
 use tempfile::NamedTempFile;
 use tokio::net::TcpListener;
@@ -43,10 +44,7 @@ pub(crate) enum Viewer {
     /// The user who started `spillgate ui`.
     Owner,
     /// Somebody at a gateway.
-    Client {
-        /// Whether clients send tokens.
-        has_tokens: bool,
-    },
+    Client,
 }
 
 pub(crate) fn ui(common: &Common, ui: &Ui, out: &Output) -> Result<u8, Failure> {
@@ -56,7 +54,8 @@ pub(crate) fn ui(common: &Common, ui: &Ui, out: &Output) -> Result<u8, Failure> 
     let code = runtime.block_on(async {
         let listener = listener(&app, ui.port).await?;
         let bound = listener.local_addr()?;
-        let page = page(&app, Viewer::Owner)?;
+        let door = Arc::new(Door::new(Arc::new(SystemClock), false));
+        let page = page(&app, Viewer::Owner, door)?;
         let path = page.link().unwrap_or_default();
         let link = format!("http://{bound}{path}");
         match out.json {
@@ -119,7 +118,7 @@ async fn listener(app: &App, port: Option<u16>) -> Result<TcpListener, Failure> 
 }
 
 /// Returns the page. What a person reads on it is not recorded in the ledger.
-pub(crate) fn page(app: &App, viewer: Viewer) -> Result<Arc<Page>, Failure> {
+pub(crate) fn page(app: &App, viewer: Viewer, door: Arc<Door>) -> Result<Arc<Page>, Failure> {
     let unrecorded = app.offloader.clone().with_ledger(Arc::new(NoLedger));
     let tools = audience::tools(&own_tools(app.offloader.policy(), None));
     let offloader = unrecorded
@@ -145,12 +144,12 @@ pub(crate) fn page(app: &App, viewer: Viewer) -> Result<Arc<Page>, Failure> {
     Ok(Page::new(PageParts {
         api,
         shell: unrecorded,
-        store: app.store.artifacts(),
+        store: Arc::clone(app.offloader.store()),
         place: app.store.place(),
         ledger: Arc::clone(&app.ledger),
         prices: prices(app),
         is_owner: viewer == Viewer::Owner || app.settings.secrets.raw_anywhere,
-        has_tokens: viewer == Viewer::Client { has_tokens: true },
+        door,
         version: env!("CARGO_PKG_VERSION"),
     }))
 }
