@@ -47,6 +47,7 @@ mod raw;
 mod redact;
 mod redaction;
 mod reference;
+mod replicas;
 mod retrieval;
 mod run;
 mod seen;
