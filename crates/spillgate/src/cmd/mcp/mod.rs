@@ -91,7 +91,7 @@ pub(crate) fn serve(common: &Common, mcp: &Mcp, whom: For) -> Result<u8, Failure
         scope.spawn(move || {
             app.clear_leftovers();
             while wait.recv_timeout(SWEEP_EVERY) == Err(RecvTimeoutError::Timeout) {
-                app.tidy(None);
+                app.tidy_in_background();
             }
         });
         let code = runtime.block_on(async {
@@ -127,7 +127,7 @@ pub(crate) fn serve(common: &Common, mcp: &Mcp, whom: For) -> Result<u8, Failure
     // A look-up whose client has disconnected must not keep the process alive.
     runtime.shutdown_background();
     app.ledger.flush_inline(SystemClock.now());
-    app.tidy(None);
+    app.tidy_quickly(None);
     drop(exporting); // exports the remaining telemetry
     code
 }
