@@ -26,7 +26,7 @@ impl Health {
     pub(crate) fn of(hub: &Hub, required: &[String]) -> Self {
         let states = hub.health();
         let is_up = |state: &&ServerState| **state != ServerState::Resting;
-        let is_down = |name: &&String| states.get(*name).filter(is_up).is_none();
+        let is_down = |name: &&String| states.get(*name).is_none_or(|state| !is_up(&state));
         Self {
             required_down: required.iter().filter(is_down).count(),
             version: env!("CARGO_PKG_VERSION").to_owned(),

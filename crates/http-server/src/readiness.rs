@@ -188,7 +188,7 @@ mod tests {
         let mut readiness = Readiness::default();
         readiness.check_by(move || {
             counted.fetch_add(1, Ordering::Relaxed);
-            drop(ended.lock().recv());
+            let _ended = ended.lock().recv();
             Ok(())
         });
         for _ in 0..2 {

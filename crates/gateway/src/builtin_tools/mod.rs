@@ -57,6 +57,16 @@ pub(crate) fn list_changed() -> Vec<u8> {
     ))
 }
 
+/// The clients for which tools are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Clients {
+    /// The client of a session.
+    Session,
+    /// All clients of stateless requests. Nobody knows what such a client has stored: perhaps through
+    /// another process that uses the same store.
+    Stateless,
+}
+
 /// The gateway's built-in tools.
 #[derive(Debug)]
 pub(crate) struct BuiltinTools {
@@ -67,9 +77,7 @@ pub(crate) struct BuiltinTools {
     /// How `tool_output` is listed; `None` if it is not listed.
     extraction_listed: Option<Extraction>,
     list: ListTools,
-    /// Whether the tools are those of stateless requests. Nobody knows what the client of such a
-    /// request has stored: perhaps through another process that uses the same store.
-    is_stateless: bool,
+    clients: Clients,
     /// Whether the server has tools with our names, which means that it is itself a Spillgate.
     server_is_one: AtomicBool,
     /// Whether the server finds tools by a search itself.
@@ -115,7 +123,7 @@ impl BuiltinTools {
             extraction: extractor.is_some(),
             extraction_listed: extraction_listed(policy, extractor),
             list,
-            is_stateless: false,
+            clients: Clients::Session,
             server_is_one: AtomicBool::new(false),
             server_finds: AtomicBool::new(false),
             server_continues: AtomicBool::new(false),
@@ -135,9 +143,13 @@ impl BuiltinTools {
     /// process has stored, so that all processes behind a load balancer list the same tools.
     pub(crate) fn for_stateless(self) -> Self {
         Self {
-            is_stateless: true,
+            clients: Clients::Stateless,
             ..self
         }
+    }
+
+    fn is_stateless(&self) -> bool {
+        self.clients == Clients::Stateless
     }
 
     /// Whether the gateway answers calls of this tool. It leaves `get_continuation` and
@@ -257,7 +269,7 @@ impl BuiltinTools {
     /// Records that something was stored.
     pub(crate) fn note_stored(&self) {
         let is_first = !self.stored.swap(true, Ordering::Relaxed);
-        if is_first && self.list == ListTools::WhenStored && !self.is_stateless {
+        if is_first && self.list == ListTools::WhenStored && !self.is_stateless() {
             self.unannounced.store(true, Ordering::Relaxed);
         }
     }
@@ -275,13 +287,13 @@ impl BuiltinTools {
 
     /// Whether the list of tools may change.
     pub(crate) fn is_announced(&self) -> bool {
-        !self.is_stateless && (self.grows || self.list == ListTools::WhenStored)
+        !self.is_stateless() && (self.grows || self.list == ListTools::WhenStored)
     }
 
     /// Returns the tool definitions to append to the client's list, as JSON; empty if nothing is
     /// listed now.
     pub(crate) fn listed(&self) -> String {
-        let is_due = self.list != ListTools::WhenStored || self.is_stateless || self.has_stored();
+        let is_due = self.list != ListTools::WhenStored || self.is_stateless() || self.has_stored();
         if self.list == ListTools::Never || !is_due || self.server_is_one() {
             return String::new();
         }
