@@ -35,7 +35,7 @@ def free_ports(count):
 
 
 class Server:
-    def __init__(self, weed, directory):
+    def __init__(self, weed, directory, volumes=20):
         self.s3, self.master, volume, filer = free_ports(4)
         self.weed = weed
         config = os.path.join(directory, "s3.json")
@@ -49,7 +49,7 @@ class Server:
         self.process = subprocess.Popen(
             [weed, "server", f"-dir={data}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3", f"-s3.port={self.s3}",
              f"-s3.config={config}", f"-master.port={self.master}", f"-volume.port={volume}", f"-filer.port={filer}",
-             "-volume.max=20", "-master.volumeSizeLimitMB=64"],
+             f"-volume.max={volumes}", "-master.volumeSizeLimitMB=64"],
             stdout=self.log, stderr=self.log)
 
     def make_bucket(self, name):

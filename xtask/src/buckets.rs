@@ -42,7 +42,8 @@ pub(crate) fn test_seaweedfs() -> Result<()> {
         .arg(tests))
 }
 
-fn home() -> PathBuf {
+/// Returns the directory in which `SeaweedFS` is installed.
+pub(crate) fn home() -> PathBuf {
     workspace::root().join(".doors/seaweedfs")
 }
 

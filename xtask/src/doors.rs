@@ -1,7 +1,7 @@
 //! `cargo xtask test-doors`: tests with clients and libraries that are too large for continuous
 //! integration. A developer runs them by hand.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 
 use crate::agents::DOORS;
 use crate::buckets;
@@ -10,6 +10,7 @@ use crate::libraries;
 use crate::page;
 use crate::peers;
 use crate::proxies;
+use crate::replicas;
 use crate::report::Report;
 
 /// Each step: its name, what it installs, and its tests.
@@ -19,7 +20,7 @@ type Step = (&'static str, fn() -> Result<()>, fn() -> Result<()>);
 const HOOKS: &str =
     "test --package spillgate --features spillgate/peers --test peers --locked -- doors::";
 
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 10] = [
     ("litellm", proxies::install_litellm, proxies::test_litellm),
     ("hooks", || DOORS.install(), || run(&mut cargo(HOOKS))),
     ("langchain", libraries::install_python, || {
@@ -46,11 +47,20 @@ const STEPS: [Step; 9] = [
         buckets::install_seaweedfs,
         buckets::test_seaweedfs,
     ),
+    ("replicas", replicas::install, replicas::test),
     ("ui", page::install, page::test),
 ];
 
 /// Runs the steps that `arguments` name, or all.
 pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> {
+    let arguments = match arguments {
+        [names @ .., option, number] if option == "--seconds" => {
+            let number = number.parse().context("--seconds takes a number")?;
+            replicas::SECONDS.get_or_init(|| number);
+            names
+        }
+        names => names,
+    };
     let wanted: Vec<&str> = arguments.iter().flat_map(|one| one.split(',')).collect();
     let known = STEPS.map(|(name, ..)| name);
     for name in &wanted {

@@ -28,6 +28,7 @@ mod prose;
 mod proxies;
 mod python;
 mod release;
+mod replicas;
 mod report;
 mod screens;
 mod served;
@@ -45,7 +46,8 @@ usage: cargo xtask <command>
 
   test      install the peers, then run everything that continuous integration runs
   peers     only install the real MCP clients and servers, and coding agents, into .peers/
-  test-doors  install what is too large for continuous integration, and test with it; NAME,… selects steps
+  test-doors  install what is too large for continuous integration, and test with it; NAME,… selects steps;
+            --seconds N is how long the step `replicas` lasts
   test-llm  install a small language model into .models/ and test extraction with it; --large takes one of
             1.1 GB, --minutes N is how long the tests may take (default 20)
   eval      rate the previews and searches of a build on documents with known answers; --help names the options

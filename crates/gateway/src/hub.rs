@@ -138,7 +138,7 @@ impl Hub {
             sessions: Mutex::default(),
             shared: Arc::new(SharedServers::new(Arc::clone(&gateway.connector))),
             memory: Memory::default(),
-            builtin_tools: Arc::new(builtin_tools_of(&gateway)),
+            builtin_tools: Arc::new(builtin_tools_of(&gateway).for_stateless()),
             gateway: Mutex::new(Arc::new(gateway)),
             generations,
             metrics,

@@ -15,14 +15,20 @@ pub struct Health {
     pub servers_up: usize,
     /// Number of all servers.
     pub servers: usize,
+    /// Number of servers of `required_servers` that are not up. Only `/readyz` tells that there are
+    /// some.
+    pub required_down: usize,
 }
 
 impl Health {
     /// Returns the health of a hub. A server that waits for its restart does not count as up.
-    pub(crate) fn of(hub: &Hub) -> Self {
+    /// `required` names the servers without which no requests should come.
+    pub(crate) fn of(hub: &Hub, required: &[String]) -> Self {
         let states = hub.health();
         let is_up = |state: &&ServerState| **state != ServerState::Resting;
+        let is_down = |name: &&String| states.get(*name).is_none_or(|state| !is_up(&state));
         Self {
+            required_down: required.iter().filter(is_down).count(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             servers_up: states.values().filter(is_up).count(),
             servers: states.len(),
@@ -30,11 +36,24 @@ impl Health {
     }
 }
 
+impl Health {
+    /// Whether any request can be served.
+    fn is_well(&self) -> bool {
+        self.servers == 0 || self.servers_up > 0
+    }
+
+    /// Returns why this process should get no requests. It names no server.
+    pub(crate) fn unready(&self) -> Option<&'static str> {
+        match self.is_well() {
+            false => Some("no server is up"),
+            true => (self.required_down > 0).then_some("a required server is not up"),
+        }
+    }
+}
+
 impl IntoResponse for Health {
     fn into_response(self) -> Response {
-        // Whether any request can be served.
-        let is_well = self.servers == 0 || self.servers_up > 0;
-        let (status, word) = match is_well {
+        let (status, word) = match self.is_well() {
             true => (StatusCode::OK, "ok"),
             false => (StatusCode::SERVICE_UNAVAILABLE, "no server is up"),
         };

@@ -32,6 +32,7 @@ use crate::guard::{Guard, Part};
 use crate::health::Health;
 use crate::limits::{ConcurrencyLimit, Rates};
 use crate::problem::Problem;
+use crate::readiness::Readiness;
 use crate::sessions::Sessions;
 use crate::settings::{Auth, Token};
 use crate::tenants::{Doors, Tenants};
@@ -53,6 +54,7 @@ pub struct HttpServer {
     tenants: Option<Arc<dyn Tenants>>,
     oauth_parts: Option<OAuthParts>,
     health: Option<HealthSource>,
+    readiness: Readiness,
     metrics: Option<MetricsSource>,
 }
 
@@ -72,6 +74,7 @@ pub(crate) struct Inner {
     guard: Guard,
     pub(crate) authenticator: Authenticator,
     health: Option<HealthSource>,
+    readiness: Readiness,
     metrics: Option<MetricsSource>,
     /// The subscription streams of stateless requests, which would otherwise stay open at shutdown.
     lasting: Mutex<Vec<Weak<ClientStreams>>>,
@@ -98,9 +101,10 @@ impl HttpServer {
     #[must_use]
     pub fn new(hub: Arc<Hub>, settings: HttpServerSettings) -> Self {
         let (watched, counted) = (Arc::clone(&hub), Arc::clone(hub.metrics()));
+        let required = settings.required_servers.clone();
         let in_use = Arc::default();
         Self::of(Arc::new(HubBackend { hub, in_use }), settings)
-            .health(move || Health::of(&watched))
+            .health(move || Health::of(&watched, &required))
             .metrics(move || counted.text())
     }
 
@@ -125,6 +129,7 @@ impl HttpServer {
             tenants: None,
             oauth_parts: None,
             health: None,
+            readiness: Readiness::default(),
             metrics: None,
         }
     }
@@ -185,6 +190,28 @@ impl HttpServer {
         Self { health, ..self }
     }
 
+    /// Sets what `GET /readyz` checks besides the servers, such as the store. The check may take a
+    /// while: its outcome is used again for some seconds. Its error is a reason that everybody may
+    /// read.
+    #[must_use]
+    pub fn ready(mut self, check: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
+        self.readiness.check_by(check);
+        self
+    }
+
+    /// Returns what `GET /readyz` says. It can be changed while the server runs.
+    #[must_use]
+    pub fn readiness(&self) -> Readiness {
+        self.readiness.clone()
+    }
+
+    /// Returns how long the server goes on after the signal to stop before it accepts no more
+    /// connections.
+    #[must_use]
+    pub fn drain_time(&self) -> Duration {
+        Duration::from_secs(self.settings.drain_seconds)
+    }
+
     /// Sets the content of `GET /metrics`. If it is not set, there is no such page.
     #[must_use]
     pub fn metrics(self, metrics: impl Fn() -> String + Send + Sync + 'static) -> Self {
@@ -225,13 +252,14 @@ impl HttpServer {
         Ok(Inner {
             guard: Guard::new(&settings).map_err(HttpServerError::setting)?,
             authenticator: Authenticator::new(&settings, self.tokens, self.oauth_parts)?,
-            sessions: Sessions::new(settings.sessions(), idle),
+            sessions: Sessions::new(settings.sessions(), idle, settings.replica.as_deref()),
             rates: settings.rate.and_then(Rates::new),
             concurrency: Arc::default(),
             doors: Arc::new(Doors::to(self.backend, self.api)),
             tenants: self.tenants,
             page: self.page,
             health: self.health,
+            readiness: self.readiness,
             metrics: self.metrics,
             lasting: Mutex::default(),
             settings,
@@ -298,6 +326,7 @@ impl Inner {
         }
         router
             .route("/healthz", routing::get(healthz))
+            .route("/readyz", routing::get(readyz))
             .layer(self.cors())
             .layer(host_check)
             .with_state(Arc::clone(self))
@@ -411,6 +440,12 @@ async fn authenticate(
 async fn healthz(State(inner): State<Arc<Inner>>) -> Response {
     let health = inner.health.as_ref().map(|health| health());
     health.unwrap_or_default().into_response()
+}
+
+async fn readyz(State(inner): State<Arc<Inner>>) -> Response {
+    let health = inner.health.as_ref().map(|health| health());
+    let servers = health.and_then(|health| health.unready());
+    inner.readiness.page(servers).await
 }
 
 async fn metrics(State(inner): State<Arc<Inner>>) -> Response {

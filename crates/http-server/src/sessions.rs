@@ -55,6 +55,8 @@ pub(crate) struct Sessions {
     open: Mutex<HashMap<String, Arc<Client>>>,
     most: usize,
     idle: Duration,
+    /// What ids of sessions begin with.
+    prefix: String,
 }
 
 fn guarded<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -62,8 +64,11 @@ fn guarded<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Sessions {
-    pub(crate) fn new(most: usize, idle: Duration) -> Self {
+    /// The ids of sessions begin with the name of the `replica`, if it has one, so that a load
+    /// balancer can find it.
+    pub(crate) fn new(most: usize, idle: Duration, replica: Option<&str>) -> Self {
         Self {
+            prefix: replica.map_or_else(String::new, |name| format!("{name}.")),
             open: Mutex::new(HashMap::new()),
             most,
             idle,
@@ -82,7 +87,7 @@ impl Sessions {
             let what = "the system has no random numbers";
             return Err(Problem::http(StatusCode::INTERNAL_SERVER_ERROR, what));
         }
-        let id = BASE64_URL_SAFE_NO_PAD.encode(bytes);
+        let id = format!("{}{}", self.prefix, BASE64_URL_SAFE_NO_PAD.encode(bytes));
         let mut open = guarded(&self.open);
         if open.len() >= self.most {
             let most = self.most;

@@ -56,6 +56,14 @@ pub struct HttpServerSettings {
     pub stall_seconds: u64,
     /// Time, in seconds, for requests in flight to finish after the signal to stop.
     pub shutdown_seconds: u64,
+    /// Time, in seconds, between SIGTERM and the end of accepting connections. `GET /readyz` answers
+    /// 503 meanwhile, so that a load balancer sends its requests to others.
+    pub drain_seconds: u64,
+    /// The name of this process among those behind a load balancer. The ids of its sessions begin with
+    /// it and a `.`, so that the load balancer can send the requests of a session to this process.
+    pub replica: Option<String>,
+    /// Names of the servers without which `GET /readyz` answers 503.
+    pub required_servers: Vec<String>,
     /// Maximum number of messages that are kept for a session while its client has no stream open
     /// for messages that belong to no request. The oldest message is dropped first.
     pub kept_messages: usize,
@@ -160,6 +168,9 @@ fn algorithms() -> Vec<Algorithm> {
 /// filling the memory.
 const MOST_OF_ANYONE: usize = 32;
 
+/// Maximum characters of [`HttpServerSettings::replica`]: names of pods have 63.
+const LONGEST_NAME: usize = 64;
+
 /// The default difference between the clocks, in seconds: one minute, which most validators of
 /// tokens allow.
 const fn leeway() -> u64 {
@@ -186,6 +197,9 @@ impl Default for HttpServerSettings {
             read_seconds: 30,
             stall_seconds: 300,
             shutdown_seconds: 10,
+            drain_seconds: 0,
+            replica: None,
+            required_servers: Vec::new(),
             kept_messages: 256,
             rate: None,
         }
@@ -206,7 +220,7 @@ impl HttpServerSettings {
     /// Returns the first setting with an invalid value, and what is wrong with it.
     #[must_use]
     pub fn wrong(&self) -> Option<(&'static str, String)> {
-        let taken = ["/healthz", "/metrics"].contains(&self.path.as_str())
+        let taken = ["/healthz", "/metrics", "/readyz"].contains(&self.path.as_str())
             || self.path.starts_with("/.well-known/");
         if !self.path.starts_with('/') || self.path.contains(['{', '}', '?', '#']) {
             return Some(("path", "must begin with `/` and be a plain path".to_owned()));
@@ -228,6 +242,13 @@ impl HttpServerSettings {
         ];
         if let Some((key, _)) = counts.into_iter().find(|(_, count)| *count == 0) {
             return Some((key, "0 would let nothing through".to_owned()));
+        }
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+        if let Some(name) = &self.replica
+            && (!(1..=LONGEST_NAME).contains(&name.len()) || !name.chars().all(is_plain))
+        {
+            let what = format!("must be 1 to {LONGEST_NAME} letters, digits, `-` or `_`");
+            return Some(("replica", what));
         }
         if self.rate.is_some_and(|rate| rate.per_second == 0) {
             return Some((

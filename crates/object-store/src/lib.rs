@@ -29,5 +29,5 @@ mod tests;
 pub use address::{Address, AddressError};
 pub use check::Checked;
 pub use connect::{ConnectError, Patience};
-pub use store::{BucketStore, Options};
+pub use store::{BucketStore, Options, Sweep};
 pub use sweep::{Done, SweepRules};

@@ -22,8 +22,9 @@ use spillgate_store::{
     ArtifactStore, Candidate, Draft, FileStore, Gone, Listed, Part, Piece, Receipt, StoreError,
     Stored, Survey, Unreadable, Upkeep, check_index,
 };
+use tokio::sync::Semaphore;
 
-use crate::bucket::{Bucket, Entry, Head, Manifested, is_unreachable};
+use crate::bucket::{AT_ONCE, Bucket, Entry, Head, Manifested, is_unreachable};
 use crate::layout::Object;
 use crate::runtime::Waiting;
 use crate::source::RangeSource;
@@ -31,6 +32,13 @@ use crate::sweep::{Done, SweepRules, tombstone_of};
 
 /// Maximum bytes of an artifact that is copied to the cache when it is opened.
 const COPIED: u64 = 8 << 20;
+
+/// Bytes of pieces that this process may hold in memory while it sends and copies artifacts. Whoever
+/// needs more waits.
+const ROOM: u64 = 128 << 20;
+
+/// Bytes of a permit for a part of [`ROOM`].
+const PERMIT: u64 = 1 << 20;
 
 /// How many artifacts the store remembers having recorded a use of.
 const REMEMBERED: usize = 10_000;
@@ -42,6 +50,17 @@ pub struct Options {
     pub rules: SweepRules,
     /// Minimum time between two sweeps, of all replicas together.
     pub sweep_every: Duration,
+}
+
+/// Whether and how a process that maintains its store sweeps the bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sweep {
+    /// It does not, because somebody waits for it.
+    Never,
+    /// It waits for the end of the sweep.
+    Waiting,
+    /// It goes on. If it ends, the sweep ends, too; a later one does the rest.
+    InBackground,
 }
 
 /// Keeps artifacts in a bucket. Any number of processes on any machines may use the same bucket.
@@ -56,6 +75,8 @@ pub(crate) struct Inner {
     pub(crate) waiting: Arc<Waiting>,
     pub(crate) clock: Arc<dyn Clock>,
     options: Options,
+    /// Permits for memory, of [`PERMIT`] bytes each.
+    room: Arc<Semaphore>,
     /// When uses of artifacts were recorded.
     touched: Mutex<HashMap<Handle, Timestamp>>,
 }
@@ -87,6 +108,7 @@ impl BucketStore {
             waiting,
             clock,
             options,
+            room: Arc::new(Semaphore::new(permits(ROOM) as usize)),
             touched: Mutex::default(),
         }))
     }
@@ -103,6 +125,13 @@ impl BucketStore {
         &self.0.cache
     }
 
+    /// Takes all memory for pieces, so that nothing can be sent or copied until it is dropped.
+    #[cfg(test)]
+    pub(crate) fn without_room(&self) -> tokio::sync::OwnedSemaphorePermit {
+        let room = Arc::clone(&self.0.room);
+        room.try_acquire_many_owned(permits(ROOM)).unwrap()
+    }
+
     /// Tries what the store needs of its bucket; returns a line for each step.
     #[must_use]
     pub fn check(&self) -> Vec<crate::Checked> {
@@ -111,21 +140,33 @@ impl BucketStore {
         checked.unwrap_or_default()
     }
 
-    /// Maintains the cache. Sweeps the bucket if nobody did so for a while. Never removes `spared`,
-    /// whose handle was shown a moment ago.
+    /// Maintains the cache, and sweeps the bucket if nobody did so for a while. Never removes
+    /// `spared`, whose handle was shown a moment ago. Fails if one of both fails; a sweep in the
+    /// background only logs its failure.
     pub fn keep_up(
         &self,
         upkeep: &Upkeep,
         spared: Option<Handle>,
         now: Timestamp,
+        sweep: Sweep,
     ) -> Result<(), StoreError> {
         let inner = &self.0;
         let kept = inner.cache.keep_up(upkeep, spared, now);
-        let swept = match inner.asks_for_sweep(now) {
-            true => self.sweep_if_due(spared, now).map(drop),
-            false => Ok(()),
-        };
-        kept.and(swept)
+        if sweep == Sweep::Never || !inner.asks_for_sweep(now) {
+            return kept;
+        }
+        match sweep {
+            Sweep::InBackground => {
+                let swept = self.sweep(spared, now);
+                inner.waiting.begin(async move {
+                    if let Err(error) = swept.await {
+                        tracing::warn!(%error, "the bucket could not be swept");
+                    }
+                });
+                kept
+            }
+            _ => kept.and(self.sweep_if_due(spared, now).map(drop)),
+        }
     }
 
     /// Sweeps the bucket if the last sweep began long enough ago. Returns what it did, or `None`.
@@ -134,18 +175,32 @@ impl BucketStore {
         spared: Option<Handle>,
         now: Timestamp,
     ) -> Result<Option<Done>, StoreError> {
+        self.0.waiting.run(self.sweep(spared, now))
+    }
+
+    fn sweep(
+        &self,
+        spared: Option<Handle>,
+        now: Timestamp,
+    ) -> impl Future<Output = Result<Option<Done>, StoreError>> + Send + use<> {
         let Options {
             rules, sweep_every, ..
         } = self.0.options;
         let bucket = Arc::clone(&self.0.bucket);
-        self.0.waiting.run(async move {
+        async move {
             let begun = bucket.begin_sweep(sweep_every, now.system_time()).await?;
             match begun {
                 Some(time) => bucket.sweep(&rules, spared, time, now).await.map(Some),
                 None => Ok(None),
             }
-        })
+        }
     }
+}
+
+/// Returns the permits for this many bytes.
+fn permits(bytes: u64) -> u32 {
+    let permits = bytes.div_ceil(PERMIT).clamp(1, ROOM / PERMIT);
+    u32::try_from(permits).unwrap_or(u32::MAX)
 }
 
 impl Inner {
@@ -171,6 +226,26 @@ impl Inner {
         self.ask(move |bucket| async move { bucket.read(handle, piece, range, size).await })
     }
 
+    /// Runs a part of the protocol that holds the parts of a piece of `size` bytes in memory, after
+    /// there is room for them.
+    fn ask_with_room<T, F>(
+        &self,
+        size: u64,
+        part: impl FnOnce(Arc<Bucket>) -> F + Send + 'static,
+    ) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        let permits = permits(size.min(self.bucket.part * AT_ONCE as u64));
+        let room = Arc::clone(&self.room);
+        self.ask(move |bucket| async move {
+            // The semaphore is never closed.
+            let _room = room.acquire_many_owned(permits).await;
+            part(bucket).await
+        })
+    }
+
     fn parsed(&self, handle: Handle, bytes: &[u8]) -> Result<Manifest, StoreError> {
         let address = self.bucket.address(handle, Object::Head);
         self.cache.parse_manifest(handle, &address, bytes)
@@ -192,11 +267,13 @@ impl Inner {
 
     /// Copies an artifact to the cache.
     fn copy(&self, handle: Handle, manifest: &[u8]) -> Result<(), StoreError> {
+        let size = self.parsed(handle, manifest)?.facts.raw_bytes;
         let mut failed = None;
         let copied = self.cache.adopt(handle, manifest, &mut |piece, file| {
             let mut file: File = file.try_clone()?;
-            let fetched =
-                self.ask(move |bucket| async move { bucket.fetch(handle, piece, &mut file).await });
+            let fetched = self.ask_with_room(size, move |bucket| async move {
+                bucket.fetch(handle, piece, &mut file).await
+            });
             fetched.map_err(|error| {
                 failed = Some(error);
                 io::Error::other("it cannot be fetched")
@@ -295,7 +372,10 @@ impl Inner {
     /// Sends an artifact in the cache to the bucket.
     fn send(&self, handle: Handle) -> Result<(), StoreError> {
         let files = self.cache.artifact_files(handle)?;
-        let sent = self.ask(move |bucket| async move { bucket.put(handle, &files).await });
+        let sizes = files.pieces.iter().map(|(_, source)| source.len());
+        let size = sizes.max().unwrap_or_default();
+        let put = move |bucket: Arc<Bucket>| async move { bucket.put(handle, &files).await };
+        let sent = self.ask_with_room(size, put);
         if sent.as_ref().is_err_and(is_unreachable) {
             let bucket = Arc::clone(&self.bucket);
             // Nobody waits for it. If it fails, too, a sweep finds what is left.

@@ -48,6 +48,45 @@ const TEXTS: [&str; 11] = [
 const SWITCHES: [&str; 1] = ["shared_store"];
 const NUMBERS: [&str; 3] = ["page_tokens", "tombstones", "tool_list_budget"];
 
+/// Settings in tables that environment variables may set, for containers.
+const IN_TABLES: [(&str, Table); 7] = [
+    ("http_listen", |text| {
+        Some(json!({"http": {"listen": text}}))
+    }),
+    ("http_allow_hosts", |text| {
+        Some(json!({"http": {"allow_hosts": words(text)}}))
+    }),
+    ("http_token_files", |text| {
+        let auth = json!({"kind": "bearer", "token_files": words(text)});
+        Some(json!({"http": {"auth": auth}}))
+    }),
+    ("http_replica", |text| {
+        Some(json!({"http": {"replica": text}}))
+    }),
+    ("http_drain_seconds", |text| seconds("drain_seconds", text)),
+    ("http_shutdown_seconds", |text| {
+        seconds("shutdown_seconds", text)
+    }),
+    ("objects_cache", |text| {
+        Some(json!({"objects": {"cache": text}}))
+    }),
+];
+
+/// Returns the settings that the value of a variable stands for; `None` if it is no number.
+type Table = fn(&str) -> Option<Value>;
+
+/// Returns a setting of the HTTP server that is a number of seconds.
+fn seconds(key: &str, text: &str) -> Option<Value> {
+    let seconds: u64 = text.trim().parse().ok()?;
+    Some(json!({"http": {key: seconds}}))
+}
+
+/// Returns the words of a list with commas.
+fn words(list: &str) -> Vec<&str> {
+    let words = list.split(',').map(str::trim);
+    words.filter(|word| !word.is_empty()).collect()
+}
+
 /// Returns all settings that environment variables may set, with the kind of their values.
 fn variables() -> impl Iterator<Item = (&'static str, ValueKind)> {
     let of = |kind| move |key: &&'static str| (*key, kind);
@@ -101,6 +140,14 @@ fn environment() -> Result<Vec<(String, Value)>, Failure> {
             }
         };
         values.push((variable(key), json!({key: value})));
+    }
+    for (key, table) in IN_TABLES {
+        let Some(text) = set(key) else { continue };
+        let table = table(&text).ok_or_else(|| {
+            let hint = "write a number, or unset it";
+            wrong(key, &text, "not a whole number", hint)
+        })?;
+        values.push((variable(key), table));
     }
     Ok(values)
 }

@@ -15,7 +15,9 @@ use spillgate_artifact::{Clock, Handle, Timestamp};
 #[cfg(feature = "objects")]
 use spillgate_config::LayerSource;
 #[cfg(feature = "objects")]
-use spillgate_object_store::{Address, BucketStore, ConnectError, Options, Patience, SweepRules};
+use spillgate_object_store::{
+    Address, BucketStore, ConnectError, Options, Patience, Sweep, SweepRules,
+};
 #[cfg(feature = "serve")]
 use spillgate_store::Names;
 use spillgate_store::{
@@ -101,6 +103,17 @@ pub(crate) fn absolute(store: &Path) -> std::io::Result<PathBuf> {
         Some(_) => Ok(store.to_owned()),
         None => std::path::absolute(store),
     }
+}
+
+/// Whether and how a command sweeps a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sweeps {
+    /// It does not, because somebody waits for it.
+    Never,
+    /// At its end, when its result is printed.
+    Waiting,
+    /// While it serves.
+    InBackground,
 }
 
 /// Where outputs are stored.
@@ -276,17 +289,27 @@ impl Store {
         }
     }
 
-    /// Maintains the store.
+    /// Maintains the store. `sweeps` says whether a bucket is swept, which may take a while.
     pub(crate) fn keep_up(
         &self,
         upkeep: &Upkeep,
         spared: Option<Handle>,
         now: Timestamp,
+        sweeps: Sweeps,
     ) -> Result<(), StoreError> {
+        #[cfg(not(feature = "objects"))]
+        let _ = sweeps;
         match self {
             Self::Files(files) => files.keep_up(upkeep, spared, now),
             #[cfg(feature = "objects")]
-            Self::Objects(bucket) => bucket.keep_up(upkeep, spared, now),
+            Self::Objects(bucket) => {
+                let sweep = match sweeps {
+                    Sweeps::Never => Sweep::Never,
+                    Sweeps::Waiting => Sweep::Waiting,
+                    Sweeps::InBackground => Sweep::InBackground,
+                };
+                bucket.keep_up(upkeep, spared, now, sweep)
+            }
         }
     }
 

@@ -17,7 +17,7 @@ use crate::layers::{client_file, config_file};
 use crate::marks;
 use crate::models;
 use crate::settings::Settings;
-use crate::stores::Store;
+use crate::stores::{Store, Sweeps};
 use crate::tenant_settings::TenantLimits;
 
 /// Default budget of a page on the command line, in tokens. It is so large that the size in bytes
@@ -252,8 +252,23 @@ impl App {
     /// that are too old, and the leftovers of killed writers. Errors are only logged, because the
     /// command itself has succeeded.
     pub(crate) fn tidy(&self, stored: Option<&Receipt>) {
+        self.keep_up(stored, Sweeps::Waiting);
+    }
+
+    /// Does what [`App::tidy`] does, except for sweeping a bucket: somebody waits.
+    pub(crate) fn tidy_quickly(&self, stored: Option<&Receipt>) {
+        self.keep_up(stored, Sweeps::Never);
+    }
+
+    /// Does what [`App::tidy`] does, and sweeps a bucket in the background.
+    pub(crate) fn tidy_in_background(&self) {
+        self.keep_up(None, Sweeps::InBackground);
+    }
+
+    fn keep_up(&self, stored: Option<&Receipt>, sweeps: Sweeps) {
         let spared = stored.map(Receipt::handle);
-        let kept = self.store.keep_up(&self.upkeep, spared, SystemClock.now());
+        let now = SystemClock.now();
+        let kept = self.store.keep_up(&self.upkeep, spared, now, sweeps);
         if let Err(error) = kept {
             tracing::warn!(%error, "expired outputs could not be removed from the store");
         }

@@ -57,6 +57,16 @@ pub(crate) fn list_changed() -> Vec<u8> {
     ))
 }
 
+/// The clients for which tools are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Clients {
+    /// The client of a session.
+    Session,
+    /// All clients of stateless requests. Nobody knows what such a client has stored: perhaps through
+    /// another process that uses the same store.
+    Stateless,
+}
+
 /// The gateway's built-in tools.
 #[derive(Debug)]
 pub(crate) struct BuiltinTools {
@@ -67,6 +77,7 @@ pub(crate) struct BuiltinTools {
     /// How `tool_output` is listed; `None` if it is not listed.
     extraction_listed: Option<Extraction>,
     list: ListTools,
+    clients: Clients,
     /// Whether the server has tools with our names, which means that it is itself a Spillgate.
     server_is_one: AtomicBool,
     /// Whether the server finds tools by a search itself.
@@ -112,6 +123,7 @@ impl BuiltinTools {
             extraction: extractor.is_some(),
             extraction_listed: extraction_listed(policy, extractor),
             list,
+            clients: Clients::Session,
             server_is_one: AtomicBool::new(false),
             server_finds: AtomicBool::new(false),
             server_continues: AtomicBool::new(false),
@@ -125,6 +137,19 @@ impl BuiltinTools {
             fetched: Notify::new(),
             is_deaf: AtomicBool::new(false),
         }
+    }
+
+    /// Returns the tools for stateless requests. What is listed then does not depend on what this
+    /// process has stored, so that all processes behind a load balancer list the same tools.
+    pub(crate) fn for_stateless(self) -> Self {
+        Self {
+            clients: Clients::Stateless,
+            ..self
+        }
+    }
+
+    fn is_stateless(&self) -> bool {
+        self.clients == Clients::Stateless
     }
 
     /// Whether the gateway answers calls of this tool. It leaves `get_continuation` and
@@ -243,7 +268,8 @@ impl BuiltinTools {
 
     /// Records that something was stored.
     pub(crate) fn note_stored(&self) {
-        if !self.stored.swap(true, Ordering::Relaxed) && self.list == ListTools::WhenStored {
+        let is_first = !self.stored.swap(true, Ordering::Relaxed);
+        if is_first && self.list == ListTools::WhenStored && !self.is_stateless() {
             self.unannounced.store(true, Ordering::Relaxed);
         }
     }
@@ -261,13 +287,13 @@ impl BuiltinTools {
 
     /// Whether the list of tools may change.
     pub(crate) fn is_announced(&self) -> bool {
-        self.grows || self.list == ListTools::WhenStored
+        !self.is_stateless() && (self.grows || self.list == ListTools::WhenStored)
     }
 
     /// Returns the tool definitions to append to the client's list, as JSON; empty if nothing is
     /// listed now.
     pub(crate) fn listed(&self) -> String {
-        let is_due = self.list != ListTools::WhenStored || self.stored.load(Ordering::Relaxed);
+        let is_due = self.list != ListTools::WhenStored || self.is_stateless() || self.has_stored();
         if self.list == ListTools::Never || !is_due || self.server_is_one() {
             return String::new();
         }

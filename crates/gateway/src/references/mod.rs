@@ -47,6 +47,11 @@ impl Schemas {
         }
     }
 
+    /// Whether no schema is known, because nobody has asked this process for a list of tools.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.lock().is_empty()
+    }
+
     fn of(&self, origin: &Origin) -> Option<Arc<str>> {
         let key = (origin.server.clone(), origin.tool.clone());
         self.0.lock().get(&key).cloned()

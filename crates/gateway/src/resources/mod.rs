@@ -14,13 +14,14 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use spillgate_artifact::{Handle, TokenBudget};
 use spillgate_lookup::{Artifact, ReadQuery, Span};
-use spillgate_mcp::{Generation, error_code, object};
+use spillgate_mcp::{Generation, ObjectView, error_code, object};
 use spillgate_offload::{Offloader, Redaction, RetrieveError};
 use spillgate_store::StoreError;
 
 use crate::resources::uri::{SCHEME, Uri};
 use crate::results::found::{Block, Form, Found, Kind, Place};
 use crate::rewrite::capabilities::Greeting;
+use crate::session::in_place;
 use spillgate_retrieval::{READ, RETRIEVAL_MARK};
 
 /// Maximum size, in bytes, of a stored result from which a block is served. The whole result is
@@ -90,7 +91,8 @@ pub(crate) fn passes_whole(params: Option<&RawValue>) -> bool {
 /// Whether the gateway serves this resource. If `server_is_one` is true, the server is also a
 /// Spillgate, and the one that stores the result answers.
 pub(crate) fn is_ours(offloader: &Offloader, uri: &str, server_is_one: bool) -> bool {
-    let has = || Uri::parse(uri).is_some_and(|uri| offloader.store().manifest(uri.handle).is_ok());
+    let is_stored = |uri: Uri| in_place(|| offloader.store().manifest(uri.handle).is_ok());
+    let has = || Uri::parse(uri).is_some_and(is_stored);
     uri.starts_with(SCHEME) && (!server_is_one || has())
 }
 
@@ -102,6 +104,16 @@ fn empty_list(method: &str, generation: impl FnOnce() -> Generation) -> Option<S
         _ => return None,
     };
     Some(generation().cached(json!({name: []}), 0).to_string())
+}
+
+/// Returns the empty list for a stateless request, in place of a server's error that it has no
+/// resources. The client was told that there are some, perhaps by another process, so the greeting of
+/// the server may be unknown here. `None` if the server's answer is passed on.
+pub(crate) fn listed_instead(method: &str, error: &[u8]) -> Option<String> {
+    let list = empty_list(method, || Generation::Modern)?;
+    let answer = ObjectView::of_bytes(error)?;
+    let code = ObjectView::of(answer.get("error")?)?.get("code")?;
+    (code.get() == error_code::METHOD_NOT_FOUND.to_string()).then_some(list)
 }
 
 /// Reads one of our URIs. Returns the last member of the JSON-RPC response to `resources/read`:

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use spillgate_mcp::{ByteEdits, Envelope, RequestId, messages, object, span_in};
+use spillgate_mcp::{ByteEdits, Envelope, RequestId, frame, messages, object, span_in};
 use spillgate_store::StoreError;
 use spillgate_transport::{
     ConnectionError, Connector, Frame, Item, Message, Refusal, ServerEvent, Spooled,
@@ -26,6 +26,7 @@ use crate::aggregate::{self, Heard, why};
 use crate::builtin_tools::list_changed;
 use crate::error::internal;
 use crate::gateway::Gateway;
+use crate::resources;
 use crate::rewrite::Rewriting;
 use crate::session::Session;
 use crate::session::in_flight::{InFlightRequest, RequestDetails, RequestKind};
@@ -136,6 +137,9 @@ impl Owner for Session {
         if let Some(waiting) = &mut waiting {
             waiting.end(RequestOutcome::Refused);
             if self.tries_another(waiting, None) {
+                return;
+            }
+            if self.lists_instead(waiting, &refusal.body) {
                 return;
             }
         }
@@ -260,6 +264,9 @@ impl Session {
         if envelope.result.is_none() && self.tries_another(&mut waiting, Some(frame.clone())) {
             return ControlFlow::Break(());
         }
+        if envelope.result.is_none() && is_only && self.lists_instead(&waiting, frame) {
+            return ControlFlow::Break(());
+        }
         if self.may_change(upstream, &mut waiting, frame) {
             let result = envelope.result.map(RawValue::get);
             waiting.details.result = result.map(|result| span_in(frame, result));
@@ -270,6 +277,20 @@ impl Session {
             span.passed();
         }
         ControlFlow::Continue(Some(key))
+    }
+
+    /// Answers a stateless request for a list of resources if the only server refused it because it
+    /// has no resources. Returns whether it was answered.
+    fn lists_instead(&self, waiting: &InFlightRequest, refused: &[u8]) -> bool {
+        let is_asked = self.is_stateless() && self.is_solo() && waiting.for_us.is_none();
+        let list = || resources::listed_instead(&waiting.method, refused);
+        let Some(list) = is_asked.then(list).flatten() else {
+            return false;
+        };
+        let frame = frame::line(frame::response(&waiting.id, &list));
+        let session = self.arc();
+        self.work(async move { session.to_client(frame).await });
+        true
     }
 
     /// Returns the edits to a message other than a response; `None` if it was meant for the

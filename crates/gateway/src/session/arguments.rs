@@ -12,9 +12,11 @@ use spillgate_transport::ServerEvent;
 use spillgate_upstream::RequestOutcome;
 use tokio::task::spawn_blocking;
 
+use crate::aggregate;
 use crate::error::internal;
 use crate::references::{self, Resolved};
 use crate::resources;
+use crate::session::found_tools::list_params;
 use crate::session::in_flight::CallParams;
 use crate::session::incoming::Incoming;
 use crate::session::tool_access;
@@ -104,6 +106,15 @@ impl Session {
         let (original, learnt) = (frame.clone(), Arc::clone(&upstream.notes.learnt));
         let filter = memchr::memmem::find(&frame[arguments.clone()], b"query");
         let tool = filter.map_or(READ, |_| QUERY);
+        if self.is_stateless() && self.is_solo() && learnt.schemas.is_empty() {
+            // The client has the list of tools from another process.
+            let meta = messages(frame).first().and_then(CallParams::of);
+            let params = list_params(meta.and_then(|call| call.meta));
+            tokio::select! {
+                listed = aggregate::all_tools(self, &params) => drop(listed),
+                () = cancelled.cancelled() => {}
+            }
+        }
         let turn = self.builtin_calls.turn_while(tool, &cancelled).await;
         let work = move || {
             let text = std::str::from_utf8(&original[arguments]).ok();

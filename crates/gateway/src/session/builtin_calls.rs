@@ -14,8 +14,8 @@ use tracing::Instrument;
 use crate::builtin_tools::list_changed;
 use crate::builtin_tools::progress::{self, Progress};
 use crate::error::internal;
-use crate::session::Session;
 use crate::session::in_flight::CallParams;
+use crate::session::{Session, in_place};
 use crate::tool_search::{self, CALL, FIND};
 use spillgate_mcp::{Generation, RequestId, frame};
 use spillgate_retrieval::{self as retrieval, RetrievalTools, TOOL_OUTPUT};
@@ -34,8 +34,8 @@ impl Session {
     fn is_upstreams(&self, arguments: Option<&RawValue>) -> bool {
         let gateway = self.hub().gateway();
         let store = gateway.offloader.store();
-        self.builtin_tools.server_is_one()
-            && retrieval::handle_of(arguments).is_none_or(|handle| store.manifest(handle).is_err())
+        let is_unknown = |handle| in_place(|| store.manifest(handle).is_err());
+        self.builtin_tools.server_is_one() && retrieval::handle_of(arguments).is_none_or(is_unknown)
     }
 
     /// Answers a call of a built-in tool.
@@ -98,8 +98,12 @@ impl Session {
                         true => {
                             let found =
                                 session.find_tools(&offloader, words.as_deref(), meta.as_deref());
-                            let instead =
-                                async { Ok(tool_search::instead_of_look_up(result?, found).await) };
+                            let is_stateless = session.is_stateless();
+                            let instead = async {
+                                let result = result?;
+                                Ok(tool_search::instead_of_look_up(result, is_stateless, found)
+                                    .await)
+                            };
                             tokio::select! {
                                 instead = instead => instead,
                                 () = cancelled.cancelled() => Ok(String::new()), // will not be read

@@ -172,15 +172,7 @@ impl Session {
 
     /// Fetches the current tools of all servers. `meta` belongs to the request that needs them.
     async fn tools(self: &Arc<Self>, meta: Option<&RawValue>) -> Result<Vec<Arc<Tool>>, String> {
-        let meta = match Generation::of_meta(meta) {
-            Generation::Modern => meta.and_then(ObjectView::of),
-            Generation::Legacy => None,
-        };
-        let params = meta.map_or_else(
-            || "{}".to_owned(),
-            |meta| format!("{{\"_meta\":{}}}", meta.without(&["progressToken"])),
-        );
-        let listed = aggregate::all_tools(self, &params).await?;
+        let listed = aggregate::all_tools(self, &list_params(meta)).await?;
         let parse = move || -> Vec<Arc<Tool>> {
             let tools = listed.iter().take(MOST_TOOLS);
             tools
@@ -196,6 +188,18 @@ impl Session {
         self.builtin_tools.note_found(&tools);
         Ok(tools)
     }
+}
+
+/// Returns the parameters of a request for a list. `meta` belongs to the request that needs the list.
+pub(crate) fn list_params(meta: Option<&RawValue>) -> String {
+    let meta = match Generation::of_meta(meta) {
+        Generation::Modern => meta.and_then(ObjectView::of),
+        Generation::Legacy => None,
+    };
+    meta.map_or_else(
+        || "{}".to_owned(),
+        |meta| format!("{{\"_meta\":{}}}", meta.without(&["progressToken"])),
+    )
 }
 
 /// Returns the call if one of the tools can answer it, otherwise the error for the model. Without

@@ -26,7 +26,8 @@ use spillgate_mcp::{Envelope, RequestId, messages, object, span_in};
 use spillgate_offload::History;
 use spillgate_transport::{Connector, ServerEvent, Sink};
 use spillgate_upstream::{InFlight, Server, invalid_params};
-use tokio::task::JoinSet;
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::{JoinSet, block_in_place};
 
 use crate::aggregate::listening::{self, Listening};
 use crate::aggregate::{Kind, Lane, Outbox, SessionKind, Told};
@@ -129,6 +130,12 @@ impl Session {
     /// client of it is not known.
     pub(crate) fn known_history(&self) -> Option<&Arc<History>> {
         (self.kind == SessionKind::Client).then_some(&self.history)
+    }
+
+    /// Whether this session is one stateless request. Earlier requests of its client, such as those
+    /// for lists, may have been answered by another process.
+    pub(crate) fn is_stateless(&self) -> bool {
+        self.kind != SessionKind::Client
     }
 
     /// Returns this session as a shared pointer, for background tasks.
@@ -410,6 +417,17 @@ impl Drop for Session {
         for upstream in self.upstreams.all().iter() {
             self.note_recovery(upstream); // this session no longer waits for the server
         }
+    }
+}
+
+/// Runs work that may wait for a store, without delaying other tasks of this thread if possible: other
+/// threads of the runtime take them.
+pub(crate) fn in_place<T>(work: impl FnOnce() -> T) -> T {
+    let flavor = Handle::try_current().map(|runtime| runtime.runtime_flavor());
+    match flavor {
+        Ok(RuntimeFlavor::MultiThread) => block_in_place(work),
+        // There is one client, and it waits for this.
+        _ => work(),
     }
 }
 

@@ -116,9 +116,11 @@ impl ToolSearch {
 
 /// Returns the result of a look-up in a session that has stored nothing. If it is an error, what a
 /// search for tools finds for the same words follows, because small models take a look-up for the
-/// search for tools. Both results are JSON.
+/// search for tools. Both results are JSON. `is_stateless` means that nobody knows what the client
+/// has stored.
 pub(crate) async fn instead_of_look_up(
     result: String,
+    is_stateless: bool,
     found: impl Future<Output = String>,
 ) -> String {
     let Ok(mut told) = serde_json::from_str::<Value>(&result) else {
@@ -134,7 +136,11 @@ pub(crate) async fn instead_of_look_up(
         None => format!("To do a task, call {FIND} first, with the task in words."),
     };
     if let (Some(why), Some(place)) = (text(&told), told.pointer_mut("/content/0/text")) {
-        *place = format!("{why}\nNothing is stored yet in this session. {next}").into();
+        let stored = match is_stateless {
+            true => "",
+            false => "Nothing is stored yet in this session. ",
+        };
+        *place = format!("{why}\n{stored}{next}").into();
     }
     told.to_string()
 }

@@ -127,6 +127,7 @@ async fn health_and_metrics_have_pages() {
             version: "1.2.3".to_owned(),
             servers_up: 1,
             servers: 2,
+            required_down: 0,
         };
         front.health(health).metrics(|| "up 1\n".to_owned())
     })

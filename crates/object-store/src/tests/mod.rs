@@ -1,6 +1,7 @@
 //! The store on a bucket in memory, on a directory and on a small server for S3.
 
 mod faults;
+mod requests;
 mod server;
 
 use std::sync::Arc;
@@ -418,4 +419,24 @@ fn many_change_a_directory_at_the_same_time() {
     });
     machines[0].store.pin(handle, true).unwrap();
     assert!(machines[1].store.manifest(handle).unwrap().pinned);
+}
+
+#[test]
+fn writers_and_copies_wait_for_memory() {
+    let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let machine = Arc::new(Machine::over(Arc::clone(&objects), OPTIONS));
+    let other = Arc::new(Machine::over(objects, OPTIONS));
+    let handle = machine.put(b"some bytes").unwrap();
+    let (to, done) = std::sync::mpsc::channel();
+    let rooms = [machine.store.without_room(), other.store.without_room()];
+    let (writer, sent) = (Arc::clone(&machine), to.clone());
+    std::thread::spawn(move || sent.send(writer.put(b"other bytes").is_ok()));
+    std::thread::spawn(move || to.send(other.store.peek(handle).is_ok()));
+    // A manifest can still be read.
+    assert!(machine.store.manifest(handle).is_ok());
+    assert!(done.recv_timeout(Duration::from_millis(200)).is_err());
+    drop(rooms);
+    for _ in 0..2 {
+        assert!(done.recv_timeout(Duration::from_secs(10)).unwrap());
+    }
 }

@@ -50,6 +50,7 @@ mod raw;
 mod redact;
 mod redaction;
 mod reference;
+mod replicas;
 mod retrieval;
 mod run;
 mod seen;

@@ -193,7 +193,7 @@ fn replacement(
         pending = pending.ended(ending);
     }
     let outcome = pending.settle(Choice::Limits { is_over: None });
-    app.tidy(outcome::receipt(&outcome));
+    app.tidy_quickly(outcome::receipt(&outcome));
     match outcome {
         Outcome::Offloaded(offloaded) => Ok(Some(found.answered(offloaded.shown.text()))),
         Outcome::Inline(_) => Ok(None),

@@ -103,7 +103,7 @@ pub(super) fn end(common: &Common, code: i32) -> Result<(), Failure> {
     if let Some(message) = message {
         file.becomes(message)?;
     }
-    app.tidy(outcome::receipt(&outcome));
+    app.tidy_quickly(outcome::receipt(&outcome));
     outcome::failure(outcome).map_or(Ok(()), Err)
 }
 

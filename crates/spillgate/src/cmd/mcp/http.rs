@@ -9,7 +9,7 @@ use std::time::Duration;
 use reqwest::Url;
 #[cfg(feature = "ui")]
 use spillgate_artifact::Principal;
-use spillgate_artifact::SystemClock;
+use spillgate_artifact::{Handle, SystemClock, Word};
 use spillgate_gateway::{Hub, Signals};
 use spillgate_http_api::{Api, ApiLimits, PREFIX};
 use spillgate_http_server::{
@@ -17,18 +17,27 @@ use spillgate_http_server::{
 };
 #[cfg(feature = "ui")]
 use spillgate_page::Door;
+use spillgate_store::{ArtifactStore, StoreError};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
+use tokio::time::{sleep, timeout};
 
 use super::tokens::{self, TokenSources};
 use crate::failure::{Failure, Fault};
 use crate::net;
 use crate::server_args::Mcp;
 use crate::tenants::{ByPrincipal, Tenants};
+use crate::tool_output::nearest;
 use crate::wiring::App;
 
 /// Maximum number of results that the API receives at the same time: each takes a thread.
 const UPLOADS: usize = 32;
+
+/// The exit code after SIGTERM.
+const TERMINATED: u8 = 128 + 15;
+
+/// How long the end after a second signal waits for servers that are programs.
+const LAST: Duration = Duration::from_secs(1);
 
 /// Serves until a signal arrives; returns the exit code of the process.
 pub(super) async fn serve(
@@ -45,8 +54,13 @@ pub(super) async fn serve(
     }
     let endpoint = hub.is_some().then_some(settings.path.as_str());
     let paths = api.is_some().then_some(PREFIX).into_iter().chain(endpoint);
+    if let Some(hub) = hub {
+        check_required(hub, &settings)?;
+    }
+    let store = app.store.artifacts();
     let tokens = ValidTokens::default();
-    let front = front(hub.clone(), &settings, &tokens, tenants.is_some())?;
+    let front = front(hub.clone(), &settings, &tokens, tenants.is_some())?
+        .ready(move || answers(&*store));
     let front = match api {
         Some(api) => front.api(api),
         None => front,
@@ -116,6 +130,30 @@ fn with_page(
     Ok(front.page(prefix, router))
 }
 
+/// Checks that the servers of `required_servers` exist: one that does not would never be up.
+fn check_required(hub: &Hub, settings: &HttpServerSettings) -> Result<(), Failure> {
+    let states = hub.health();
+    let is_unknown = |name: &&String| !states.contains_key(*name);
+    let Some(name) = settings.required_servers.iter().find(is_unknown) else {
+        return Ok(());
+    };
+    let what = format!("`http.required_servers` names {name:?}, and there is no such server");
+    let hint = nearest(name, states.keys().map(String::as_str));
+    Err(Failure::new("config", Fault::Caller, what).hint(hint))
+}
+
+/// Whether a store answers: it looks for an output that does not exist. The error is its kind only,
+/// because addresses of buckets are nobody's business.
+fn answers(store: &dyn ArtifactStore) -> Result<(), String> {
+    match store.manifest(Handle::Short(Word::random())) {
+        Ok(_) | Err(StoreError::Absent { .. }) => Ok(()),
+        Err(error) => {
+            tracing::debug!(%error, "the store does not answer");
+            Err(format!("the store: {}", error.kind()))
+        }
+    }
+}
+
 /// Prints a line for the person who started the server.
 fn say(line: &str) {
     // A failure is ignored: standard error may be closed, and the server can work without it.
@@ -135,6 +173,7 @@ pub(crate) async fn until_signal(
     hub: Option<Arc<Hub>>,
 ) -> Result<u8, Failure> {
     let mut signals = Signals::new()?;
+    let (readiness, drain) = (front.readiness(), front.drain_time());
     let (stop, stopped) = oneshot::channel::<()>();
     let served = front.serve(listener, async {
         drop(stopped.await);
@@ -147,17 +186,39 @@ pub(crate) async fn until_signal(
             return Ok(0);
         }
     };
+    readiness.drain();
+    // A person who presses Ctrl-C does not wait for load balancers.
+    if code == TERMINATED && !drain.is_zero() {
+        tracing::warn!("draining: no new connections in {} s", drain.as_secs());
+        tokio::select! {
+            () = sleep(drain) => {}
+            ended = &mut served => {
+                ended.map_err(|error| failure(&error))?;
+                return Ok(0);
+            }
+            code = signals.next() => end_at_once(hub, code).await,
+        }
+    }
     drop(stop);
     // Requests under way may finish, unless a second signal arrives.
     tokio::select! {
         ended = &mut served => ended.map_err(|error| failure(&error))?,
-        _ = signals.next() => {}
+        code = signals.next() => end_at_once(hub, code).await,
     }
     if let Some(hub) = hub {
         hub.close(true).await;
     }
     // SIGTERM asked for a stop, so stopping is a success.
-    Ok(if code == 128 + 15 { 0 } else { code })
+    Ok(if code == TERMINATED { 0 } else { code })
+}
+
+/// Ends the process after a second signal, without waiting for anything that is under way.
+async fn end_at_once(hub: Option<Arc<Hub>>, code: u8) -> ! {
+    if let Some(hub) = hub {
+        // Servers that are programs would otherwise go on.
+        drop(timeout(LAST, hub.close(true)).await);
+    }
+    std::process::exit(code.into());
 }
 
 fn settings(app: &App, mcp: &Mcp, address: SocketAddr) -> HttpServerSettings {

@@ -110,7 +110,7 @@ pub(crate) fn serve(common: &Common, mcp: &Mcp, whom: For) -> Result<u8, Failure
         scope.spawn(move || {
             tidied.clear_leftovers();
             while wait.recv_timeout(SWEEP_EVERY) == Err(RecvTimeoutError::Timeout) {
-                tidied.tidy(None);
+                tidied.tidy_in_background();
                 #[cfg(feature = "serve")]
                 if let Some(tenants) = &all {
                     tenants.tidy();
@@ -161,7 +161,7 @@ pub(crate) fn serve(common: &Common, mcp: &Mcp, whom: For) -> Result<u8, Failure
     // A look-up whose client has disconnected must not keep the process alive.
     runtime.shutdown_background();
     app.ledger.flush_inline(SystemClock.now());
-    app.tidy(None);
+    app.tidy_quickly(None);
     drop(exporting); // exports the remaining telemetry
     code
 }
