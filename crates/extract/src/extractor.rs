@@ -213,7 +213,12 @@ impl Extractor {
             cost: usage.cost.map(Dollars::get),
             micros: trace.took_ms * 1000,
         };
-        self.offloader.extracted(handle, text, spent);
+        let outcome = trace
+            .extraction
+            .as_ref()
+            .and_then(|one| one.outcome.as_ref());
+        let found = outcome.is_some_and(OutcomeRecord::found);
+        self.offloader.extracted(handle, text, found, spent);
     }
 
     async fn open(&self, asked: &Asked, interrupt: Interrupt) -> Result<Artifact, RetrieveError> {
