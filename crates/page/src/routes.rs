@@ -11,7 +11,9 @@ use axum::routing::{get, post};
 use spillgate_http_api::Problem;
 
 use crate::frame::Trouble;
-use crate::{Page, actions, artifact, assets, door, find, list, meter, tree, viewer};
+use crate::{
+    Page, actions, artifact, assets, door, find, gateway, list, meter, runs, tree, viewer,
+};
 
 impl Page {
     /// Returns the routes of the page, without [`PREFIX`](crate::PREFIX). Requests must have passed
@@ -25,6 +27,11 @@ impl Page {
             .route("/find", get(find::find))
             .route("/find/hits", get(find::hits))
             .route("/meter", get(meter::meter))
+            .route("/gateway", get(gateway::gateway))
+            .route("/runs", get(runs::list))
+            .route("/runs/{name}", get(runs::view))
+            .route("/runs/{name}/{at}", get(runs::extraction))
+            .route("/runs/{name}/{at}/step", get(runs::step))
             .route("/a/{handle}", get(artifact::artifact))
             .route("/a/{handle}/message", get(artifact::message))
             .route("/a/{handle}/outline", get(artifact::outline))

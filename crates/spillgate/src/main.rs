@@ -38,6 +38,7 @@ mod target;
 mod tool_output;
 #[cfg(feature = "tools")]
 mod tools_args;
+mod trace_file;
 #[cfg(feature = "telemetry")]
 mod traces;
 mod wiring;

@@ -15,6 +15,9 @@ use spillgate_http_server::{Auth, Health, HttpServer, HttpServerError, HttpServe
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
+use crate::args::Common;
+#[cfg(feature = "ui")]
+use crate::cmd::ui::{Viewer, Watch};
 use crate::failure::{Failure, Fault};
 use crate::net;
 use crate::server_args::Mcp;
@@ -26,7 +29,7 @@ const UPLOADS: usize = 32;
 /// Serves until a signal arrives; returns the exit code of the process.
 pub(super) async fn serve(
     app: &App,
-    mcp: &Mcp,
+    (common, mcp): (&Common, &Mcp),
     address: SocketAddr,
     hub: Option<Arc<Hub>>,
     api: Option<Api>,
@@ -50,28 +53,20 @@ pub(super) async fn serve(
     }
     #[cfg(feature = "ui")]
     let front = match app.settings.ui.enabled {
-        true => with_page(app, front, &settings, bound)?,
+        true => {
+            let has_tokens = settings.auth != Auth::None;
+            let watch = hub.clone().map(|hub| Watch::new(hub, common, mcp));
+            let page = crate::cmd::ui::page(app, Viewer::Client { has_tokens }, watch)?;
+            let path = page.link();
+            let path = path.unwrap_or_else(|| format!("{}/", spillgate_page::PREFIX));
+            say(&format!("the page is at http://{bound}{path}"));
+            front.page(spillgate_page::PREFIX, page.router())
+        }
         false => front,
     };
+    #[cfg(not(feature = "ui"))]
+    let _ = common;
     until_signal(front, listener, hub).await
-}
-
-/// Adds the page for a browser, and says where it is.
-#[cfg(feature = "ui")]
-fn with_page(
-    app: &App,
-    front: HttpServer,
-    settings: &HttpServerSettings,
-    bound: SocketAddr,
-) -> Result<HttpServer, Failure> {
-    use crate::cmd::ui::{Viewer, page};
-    let has_tokens = settings.auth != Auth::None;
-    let page = page(app, Viewer::Client { has_tokens })?;
-    let path = page
-        .link()
-        .unwrap_or_else(|| format!("{}/", spillgate_page::PREFIX));
-    say(&format!("the page is at http://{bound}{path}"));
-    Ok(front.page(spillgate_page::PREFIX, page.router()))
 }
 
 /// Prints a line for the person who started the server.
