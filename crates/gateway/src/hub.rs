@@ -15,7 +15,7 @@ use spillgate_upstream::{Server, TracePropagator};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::aggregate::index::Catalogue;
-use crate::aggregate::{Known, SessionKind};
+use crate::aggregate::{Kind, Known, SessionKind};
 use crate::builtin_tools::BuiltinTools;
 use crate::builtin_tools::calls::Turns;
 use crate::gateway::Gateway;
@@ -85,6 +85,17 @@ impl Default for Machine {
             room: Arc::new(Semaphore::new(ROOM_KIB as usize)),
         }
     }
+}
+
+/// A server as a person who looks at the gateway sees it.
+#[derive(Debug, Clone)]
+pub struct ServerSeen {
+    /// Its name, and how it is reached.
+    pub spec: ServerSpec,
+    /// Whether it is open.
+    pub state: ServerState,
+    /// The number of its tools, if its list is known.
+    pub tools: Option<usize>,
 }
 
 impl Hub {
@@ -282,6 +293,32 @@ impl Hub {
         let name = |server: &Arc<Server>| server.spec.name.clone();
         let names: Vec<String> = self.servers().iter().map(name).collect();
         self.metrics.states(&names)
+    }
+
+    /// Returns the servers in the order of the configuration, for a person who looks at the gateway.
+    #[must_use]
+    pub fn servers_seen(&self) -> Vec<ServerSeen> {
+        let seen = |server: &Arc<Server>| {
+            let spec = server.spec.clone();
+            let tools = self.known.list(&spec.name, Kind::Tools);
+            ServerSeen {
+                state: self.metrics.server(&spec.name).state(),
+                tools: tools.map(|list| list.entries.len()),
+                spec,
+            }
+        };
+        self.servers().iter().map(seen).collect()
+    }
+
+    /// Returns the names by which the clients with a session introduced themselves; `None` for one
+    /// that has not yet. Stateless requests have no session.
+    #[must_use]
+    pub fn clients_seen(&self) -> Vec<Option<String>> {
+        let sessions = self.sessions.lock();
+        let open = sessions.iter().filter_map(Weak::upgrade);
+        let open = open.filter(|one| one.kind == SessionKind::Client && !one.is_closing());
+        open.map(|one| one.client.name().map(str::to_owned))
+            .collect()
     }
 
     pub(crate) fn traces(&self) -> Option<&dyn TracePropagator> {

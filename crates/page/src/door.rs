@@ -90,6 +90,11 @@ impl Door {
         }
     }
 
+    /// Whether clients of the server send tokens.
+    pub(crate) fn has_tokens(&self) -> bool {
+        self.token.is_none()
+    }
+
     /// Returns the path of the link that opens the page.
     pub(crate) fn link(&self) -> Option<String> {
         let token = self.token.as_ref()?;

@@ -13,7 +13,9 @@ use spillgate_http_api::{Caller, Problem};
 use tower::ServiceExt;
 
 use crate::frame::Trouble;
-use crate::{Door, Page, actions, artifact, assets, door, find, list, meter, tree, viewer};
+use crate::{
+    Door, Page, actions, artifact, assets, door, find, gateway, list, meter, runs, tree, viewer,
+};
 
 /// Returns the page of a caller; `Err` is the problem to show if there is none now.
 pub type PageOf =
@@ -36,6 +38,11 @@ impl Page {
             .route("/find", get(find::find))
             .route("/find/hits", get(find::hits))
             .route("/meter", get(meter::meter))
+            .route("/gateway", get(gateway::gateway))
+            .route("/runs", get(runs::list))
+            .route("/runs/{name}", get(runs::view))
+            .route("/runs/{name}/{at}", get(runs::extraction))
+            .route("/runs/{name}/{at}/step", get(runs::step))
             .route("/a/{handle}", get(artifact::artifact))
             .route("/a/{handle}/message", get(artifact::message))
             .route("/a/{handle}/outline", get(artifact::outline))

@@ -42,6 +42,7 @@ mod tenants;
 mod tool_output;
 #[cfg(feature = "tools")]
 mod tools_args;
+mod trace_file;
 #[cfg(feature = "telemetry")]
 mod traces;
 mod wiring;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
+use spillgate_extract::TraceKeeper;
 use spillgate_gateway::{DEFAULT_LIST_BUDGET, ListTools, Prefix, Several, ToolList, ToolSearch};
 #[cfg(feature = "serve")]
 use spillgate_http_server::HttpServerSettings;
@@ -36,6 +37,7 @@ use crate::servers::{self, ServerSettings};
 use crate::stores::{self, ObjectSettings};
 use crate::tenant_settings::TenantSettings;
 use crate::tool_output::ToolOutput;
+use crate::trace_file::TraceDirectory;
 
 with_limits! {
 each #[serde(default)]
@@ -222,6 +224,10 @@ pub(crate) struct UiSettings {
     pub(crate) enabled: bool,
     /// The port on which `ui` listens.
     pub(crate) port: u16,
+    /// The directory in which agents and extractions leave a trace of each run, and from which the
+    /// page shows them; unset, they leave none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) traces: Option<PathBuf>,
 }
 
 impl Default for UiSettings {
@@ -229,7 +235,16 @@ impl Default for UiSettings {
         Self {
             enabled: false,
             port: 8701,
+            traces: None,
         }
+    }
+}
+
+impl UiSettings {
+    /// Returns what keeps the traces of extractions, if they are to be kept.
+    pub(crate) fn keeper(&self) -> Option<Arc<dyn TraceKeeper>> {
+        let directory = self.traces.clone()?;
+        Some(Arc::new(TraceDirectory(directory)))
     }
 }
 

@@ -279,7 +279,7 @@ pub(crate) fn pages(
                 let mut page = tenant.page.lock();
                 if page.is_none() {
                     let viewer = ui::Viewer::Client;
-                    *page = Some(ui::page(&tenant.app, viewer, door)?);
+                    *page = Some(ui::page(&tenant.app, viewer, door, None)?);
                 }
                 Ok::<_, Failure>(page.clone())
             });

@@ -23,6 +23,9 @@ use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
 use super::tokens::{self, TokenSources};
+use crate::args::Common;
+#[cfg(feature = "ui")]
+use crate::cmd::ui::{Viewer, Watch, page};
 use crate::failure::{Failure, Fault};
 use crate::net;
 use crate::server_args::Mcp;
@@ -42,7 +45,7 @@ const LAST: Duration = Duration::from_secs(1);
 /// Serves until a signal arrives; returns the exit code of the process.
 pub(super) async fn serve(
     served: &Served,
-    mcp: &Mcp,
+    (common, mcp): (&Common, &Mcp),
     address: SocketAddr,
     api: Option<Api>,
 ) -> Result<u8, Failure> {
@@ -59,8 +62,8 @@ pub(super) async fn serve(
     }
     let store = app.store.artifacts();
     let tokens = ValidTokens::default();
-    let front = front(hub.clone(), &settings, &tokens, tenants.is_some())?
-        .ready(move || answers(&*store));
+    let front =
+        front(hub.clone(), &settings, &tokens, tenants.is_some())?.ready(move || answers(&*store));
     let front = match api {
         Some(api) => front.api(api),
         None => front,
@@ -80,9 +83,14 @@ pub(super) async fn serve(
     }
     #[cfg(feature = "ui")]
     let front = match app.settings.ui.enabled {
-        true => with_page(served, front, &settings, (&tokens, bound))?,
+        true => {
+            let watch = hub.clone().map(|hub| Watch::new(hub, common, mcp));
+            with_page(served, front, &settings, (&tokens, bound), watch)?
+        }
         false => front,
     };
+    #[cfg(not(feature = "ui"))]
+    let _ = common;
     let code = until_signal(front, listener, hub.clone()).await;
     if let Some(tenants) = tenants {
         tenants.close().await;
@@ -111,8 +119,8 @@ fn with_page(
     front: HttpServer,
     settings: &HttpServerSettings,
     (tokens, bound): (&ValidTokens, SocketAddr),
+    watch: Option<Arc<Watch>>,
 ) -> Result<HttpServer, Failure> {
-    use crate::cmd::ui::{Viewer, page};
     let has_tokens = settings.auth != Auth::None;
     let prefix = spillgate_page::PREFIX;
     let (path, router) = if let Some(tenants) = &served.tenants {
@@ -122,7 +130,7 @@ fn with_page(
         (None, crate::tenants::pages(tenants, may))
     } else {
         let door = Arc::new(Door::new(Arc::new(SystemClock), has_tokens));
-        let page = page(&served.app, Viewer::Client, door)?;
+        let page = page(&served.app, Viewer::Client, door, watch)?;
         (page.link(), page.router())
     };
     let path = path.unwrap_or_else(|| format!("{prefix}/"));

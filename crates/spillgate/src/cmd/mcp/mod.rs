@@ -147,7 +147,7 @@ pub(crate) fn serve(common: &Common, mcp: &Mcp, whom: For) -> Result<u8, Failure
                         hub,
                         tenants: tenants.clone(),
                     };
-                    http::serve(&served, mcp, address, api).await
+                    http::serve(&served, (common, mcp), address, api).await
                 }
             }
         });
@@ -348,7 +348,8 @@ fn extractor(app: &App) -> Result<Option<Extractor>, Failure> {
     let model = app.model(&settings.models)?;
     let offloader = app.offloader.clone();
     let extraction = settings.extraction.clone();
-    Ok(Some(Extractor::new(offloader, model, extraction)))
+    let extractor = Extractor::new(offloader, model, extraction);
+    Ok(Some(extractor.with_keeper(app.settings.ui.keeper())))
 }
 
 /// Returns the look-up tools of a server that stores results, and the names of the tools that it
