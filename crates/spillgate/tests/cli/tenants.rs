@@ -509,9 +509,8 @@ fn attempts(place: Place) -> usize {
 /// Whether an answer repeats the words of a request.
 fn is_echo(ask: &Ask) -> bool {
     match ask {
-        Ask::Page(_, path, _) => path.contains(MARK),
+        Ask::Page(_, path, _) | Ask::Api(_, path, _) => path.contains(MARK),
         Ask::Session(_, params) => params.to_string().contains(MARK),
-        Ask::Api(_, path, _) => path.contains(MARK),
         Ask::Alone(..) => false,
     }
 }
