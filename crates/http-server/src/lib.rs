@@ -40,6 +40,6 @@ mod stream_router;
 pub use backend::{Backend, Peer};
 pub use error::HttpServerError;
 pub use health::Health;
-pub use readiness::Readiness;
+pub use readiness::{NotReady, Readiness};
 pub use server::HttpServer;
 pub use settings::{Algorithm, Auth, HttpServerSettings, OAuth, Rate, RateBy, Token};
