@@ -21,7 +21,7 @@ import search
 import upload
 from harness import Env, Report
 
-SECTIONS = ("grep", "read", "query", "search", "outline", "extract", "capture", "memory", "guarded", "hook", "upload", "relay", "relay-http", "throughput", "peak", "start")
+SECTIONS = ("grep", "read", "query", "search", "outline", "extract", "capture", "memory", "guarded", "hook", "upload", "relay", "relay-http", "clients", "throughput", "peak", "start")
 
 
 def arguments():
@@ -116,6 +116,8 @@ def sections(env, report, wanted):
         yield "relay", lambda: relay.relay(env, report)
     if "relay-http" in wanted:
         yield "relay-http", lambda: relay.relay_http(env, report)
+    if "clients" in wanted:
+        yield "clients", lambda: relay.clients(env, report)
     if "throughput" in wanted:
         yield "throughput", lambda: large.throughput(env, report)
     if "peak" in wanted:

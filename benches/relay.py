@@ -85,6 +85,37 @@ def relay_http(env, report):
     shutil.rmtree(store, ignore_errors=True)
 
 
+def clients(env, report):
+    """Many clients at once, each with a session and one call of 1 KB in flight: calls a second, and the tail."""
+    without_rival(env, report)
+    store, config = (os.path.join(env.scratch, name) for name in ("clients-store", "clients.toml"))
+    with open(config, "w", encoding="utf-8") as file:
+        file.write("[http]\nmax_sessions = 4000\n")
+    with sites(env, store, arguments=["--config", config]) as found:
+        for count in (64,) if env.quick else (1, 8, 64, 256):
+            ms = 1000 if env.quick else 3000
+            t = interleave({name: clients_series(env, count, ms, url) for name, url in found.items()}, 2 if env.quick else 5, warm_up=False)
+            rows, figures = [], {}
+            for name, rounds in t.items():
+                rate, p50, p99 = (median([one[key] for one in rounds]) for key in ("per_second", "p50_ns", "p99_ns"))
+                figures[name] = (rate, p99 / 1e9)
+                rates = [one["per_second"] for one in rounds]
+                rows.append((name, f"{rate:,.0f}", f"{min(rates):,.0f} – {max(rates):,.0f}", seconds(p50 / 1e9), seconds(p99 / 1e9), str(len(rounds))))
+            who = "1 client" if count == 1 else f"{count} clients"
+            report.detail(f"{who} over HTTP, calls with a result of 1 KB", ("variant", "calls a second", "of the rounds", "p50", "p99", "rounds"), rows)
+            (ours, ours99), (floor, floor99) = figures["spillgate"], figures["floor relay"]
+            rival, rival99 = figures.get(RIVAL, (0, 0))
+            report.row(f"{who} over HTTP: calls of 1 KB a second, p99", f"{ours:,.0f}, {seconds(ours99)}",
+                       (f"FastMCP {rival:,.0f}, {seconds(rival99)}; " if rival else "") + f"floor {floor:,.0f}, {seconds(floor99)}",
+                       ours / rival if rival else "")
+    shutil.rmtree(store, ignore_errors=True)
+
+
+def clients_series(env, count, ms, url):
+    """A function that runs many clients for a time and returns what `rtt` measured."""
+    return lambda: json.loads(output(env, [env.tool("rtt"), "clients", "small", "{}", str(count), str(ms), url]))
+
+
 def calls(env, is_slow=False):
     """Calls of a series: for warm-up, and counted. FastMCP over HTTP takes tens of milliseconds for each."""
     if is_slow:

@@ -9,6 +9,10 @@
 //! - `rtt http TOOL ARGUMENTS WARMUP N URL`: does the same over Streamable HTTP. All calls use one
 //!   connection. The clock stops when the whole response is in memory, whether a JSON body or an
 //!   event stream.
+//! - `rtt clients TOOL ARGUMENTS CLIENTS MS URL`: opens CLIENTS sessions over Streamable HTTP, each on
+//!   a connection and a thread of its own, and calls TOOL in all of them for MS milliseconds, one call
+//!   in flight per session. Prints calls a second and the p50 and p99 of all calls, then keeps the
+//!   sessions open until its standard input ends, so that the memory of the server can be read.
 //! - `rtt start IDLE_MS CMD…`: prints nanoseconds from before the spawn to the `initialize` reply,
 //!   and the resident memory of CMD's own process (not of its children) IDLE_MS after that, in KB.
 //!
@@ -18,6 +22,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"rtt","version":"1"}}}"#;
@@ -49,9 +54,13 @@ fn main() {
             let mut peer = ready(Site::connect(url), tool);
             calls(&mut peer, &call, number(warmup), number(count));
         }
+        ["clients", tool, arguments, count, ms, url] => {
+            let call = format!(r#""params":{{"name":"{tool}","arguments":{arguments}}}"#);
+            clients(url, tool, &call, number(count), number(ms));
+        }
         ["start", idle_ms, program, ref rest @ ..] => start(number(idle_ms), program, rest),
         _ => panic!(
-            "usage: rtt calls TOOL ARGUMENTS WARMUP N CMD… | rtt http TOOL ARGUMENTS WARMUP N URL | rtt start IDLE_MS CMD…"
+            "usage: rtt calls TOOL ARGUMENTS WARMUP N CMD… | rtt http TOOL ARGUMENTS WARMUP N URL | rtt clients TOOL ARGUMENTS CLIENTS MS URL | rtt start IDLE_MS CMD…"
         ),
     }
 }
@@ -104,21 +113,84 @@ fn calls(peer: &mut impl Wire, call: &str, warmup: usize, count: usize) {
         let end = peer.receive(id);
         times.push((end - begin).as_nanos());
     }
-    let reply = peer.reply();
+    check_result(peer.reply());
+    let bytes = peer.reply().len();
+    let (p50, p99) = percentiles(times.split_off(warmup));
+    println!(r#"{{"p50_ns":{p50},"p99_ns":{p99},"reply_bytes":{bytes}}}"#);
+}
+
+fn check_result(reply: &[u8]) {
     assert!(
         contains(reply, b"\"result\"") && !contains(reply, b"\"isError\":true"),
         "the last call failed: {}",
         String::from_utf8_lossy(&reply[..reply.len().min(500)])
     );
-    let bytes = reply.len();
-    let mut measured = times.split_off(warmup);
-    measured.sort_unstable();
-    let at = |per_mille: usize| measured[(measured.len() - 1) * per_mille / 1000];
-    println!(
-        r#"{{"p50_ns":{},"p99_ns":{},"reply_bytes":{bytes}}}"#,
-        at(500),
-        at(990)
-    );
+}
+
+fn percentiles(mut times: Vec<u128>) -> (u128, u128) {
+    times.sort_unstable();
+    let at = |per_mille: usize| times[(times.len() - 1) * per_mille / 1000];
+    (at(500), at(990))
+}
+
+fn clients(url: &str, tool: &str, call: &str, count: usize, ms: usize) {
+    // All sessions are open before the first call; the main thread takes part in both meetings.
+    let open = Barrier::new(count + 1);
+    let done = Barrier::new(count + 1);
+    let time = Duration::from_millis(ms as u64);
+    // A client that failed would let the others wait for ever.
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        print(panic);
+        std::process::exit(101);
+    }));
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..count)
+            .map(|_| {
+                let run = || {
+                    let mut peer = ready(Site::connect(url), tool);
+                    open.wait();
+                    let begun = Instant::now();
+                    let mut times = Vec::new();
+                    let mut id = 2;
+                    while begun.elapsed() < time || times.is_empty() {
+                        let frame =
+                            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call",{call}}}"#);
+                        let begin = Instant::now();
+                        peer.send(&frame);
+                        times.push((peer.receive(id) - begin).as_nanos());
+                        id += 1;
+                    }
+                    let took = begun.elapsed();
+                    check_result(peer.reply());
+                    done.wait();
+                    (times, took, peer)
+                };
+                let builder = std::thread::Builder::new().stack_size(128 << 10);
+                builder.spawn_scoped(scope, run).expect("a thread starts")
+            })
+            .collect();
+        open.wait();
+        done.wait();
+        let mut times = Vec::new();
+        let mut per_second = 0.0;
+        let mut peers = Vec::new();
+        for thread in threads {
+            let (of_one, took, peer) = thread.join().expect("the client did not fail");
+            per_second += of_one.len() as f64 / took.as_secs_f64();
+            times.extend(of_one);
+            peers.push(peer);
+        }
+        let calls = times.len();
+        let (p50, p99) = percentiles(times);
+        println!(
+            r#"{{"calls":{calls},"per_second":{per_second:.1},"p50_ns":{p50},"p99_ns":{p99}}}"#
+        );
+        std::io::stdin()
+            .read_to_end(&mut Vec::new())
+            .expect("standard input can be read");
+        drop(peers);
+    });
 }
 
 fn start(idle_ms: usize, program: &str, rest: &[&str]) {

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::Context;
 
-use crate::command::{output, run};
+use crate::command::output;
 use crate::python;
 
 /// Names of browsers; `tests/peers/places.py` looks for the same ones.
@@ -29,9 +29,7 @@ pub(crate) fn ensure() -> Result<(), String> {
             "no browser here (Debian: `apt-get install {PACKAGE}`)"
         ));
     }
-    let install = ["install", "--yes", "--no-install-recommends", PACKAGE];
-    run(python::apt_get().arg("update"))
-        .and_then(|()| run(python::apt_get().args(install)))
+    python::install_packages(&[PACKAGE])
         .map_err(|error| format!("no browser here, and none can be installed: {error:#}"))
 }
 

@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::agents::{self, Agents};
 use crate::command::{cargo, run};
 use crate::report::{Report, say};
-use crate::{book, browser, conformance, libraries, llm, load, peers};
+use crate::{book, browser, conformance, counts, libraries, llm, load, peers};
 
 /// Runs all steps; stops at the first failure.
 pub(crate) fn test(report: &mut Report) -> Result<()> {
@@ -23,6 +23,7 @@ pub(crate) fn test(report: &mut Report) -> Result<()> {
     if std::env::var_os("SPILLGATE_LOAD").is_some_and(|value| value == "1") {
         load::test(report)?;
     }
+    counts::report_if_possible(report)?;
     llm::test_if_possible(report)
 }
 

@@ -9,6 +9,7 @@ mod buckets;
 mod ci;
 mod command;
 mod conformance;
+mod counts;
 mod curves;
 mod doors;
 mod eval;
@@ -70,7 +71,9 @@ usage: cargo xtask <command>
   release   build and test the packages of a release, and publish nothing: --dry-run, or the names of steps
   simulate  run the protocol of a store in a bucket with many seeds: --seeds N (default 10000); --seed N lists the steps of one
   bench     install the peers, then run benches/run.sh (further arguments go to it); with --curves first, draw how the
-            cost grows with the size and the number of outputs (docs/growth.md): --quick, --only size|count, --binary PATH
+            cost grows with the size and the number of outputs and with the number of clients (docs/growth.md):
+            --quick, --only size|count|clients, --binary PATH
+  counts    how many instructions the hot operations take (valgrind), beside recorded figures; --record replaces these
 ";
 
 fn main() -> ExitCode {
@@ -113,6 +116,7 @@ fn dispatch() -> Result<ExitCode> {
         ("screens", _) => screens::run_with(&mut report, &rest)?,
         ("release", _) => release::run_with(&mut report, &rest)?,
         ("simulate", _) => buckets::simulate(&mut report, &rest)?,
+        ("counts", _) => counts::run_with(&mut report, &rest)?,
         ("bench", [first, ..]) if first == "--curves" => curves::run_with(&mut report, &rest)?,
         ("bench", _) => bench::run(&mut report, &rest)?,
         _ => {

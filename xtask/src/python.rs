@@ -31,11 +31,16 @@ pub(crate) fn ensure() -> Result<()> {
             PACKAGES.join(" ")
         );
     }
+    install_packages(&PACKAGES)?;
+    probe()
+}
+
+/// Installs Debian packages.
+pub(crate) fn install_packages(packages: &[&str]) -> Result<()> {
     run(apt_get().arg("update"))?;
     run(apt_get()
         .args(["install", "--yes", "--no-install-recommends"])
-        .args(PACKAGES))?;
-    probe()
+        .args(packages))
 }
 
 /// Creates a virtual environment in `home` with the packages of a file of requirements, named from the
@@ -76,7 +81,7 @@ pub(crate) fn may_install() -> bool {
 }
 
 /// Returns `apt-get`, quiet and without questions.
-pub(crate) fn apt_get() -> Command {
+fn apt_get() -> Command {
     let mut command = Command::new("apt-get");
     // A package that asks a question would hang the run.
     command

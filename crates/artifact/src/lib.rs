@@ -20,6 +20,7 @@ mod interrupt;
 mod kind;
 mod manifest;
 mod origin;
+mod principal;
 mod source;
 mod span;
 mod time;
@@ -33,6 +34,7 @@ pub use manifest::{
     Checks, Encryption, Facts, Layout, Manifest, Reason, Scheme, SecretFacts, Stats, ViewFacts,
 };
 pub use origin::{Ending, Origin, RawForm, TextPart};
+pub use principal::{Principal, PrincipalError};
 pub use source::{ByteSource, Interruptible, ReadRange, SourceTruncated};
 pub use span::{ByteRange, LineRange, SpanError};
 pub use time::{Clock, SystemClock, Timestamp};

@@ -99,6 +99,13 @@ impl Serialize for LineRange {
     }
 }
 
+impl<'de> Deserialize<'de> for LineRange {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (first, last) = Deserialize::deserialize(deserializer)?;
+        Ok(Self { first, last })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

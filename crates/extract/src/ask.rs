@@ -1,6 +1,7 @@
 //! Asks a model one question and reads the answer from its slot: the pair of tags in which the
 //! prompt asks for the answer.
 
+use spillgate_artifact::LineRange;
 use spillgate_conversation::{Slot, SlotError};
 use spillgate_llm::{ErrorKind, LlmError, Message, NoDeltas, Request, Stop};
 
@@ -45,11 +46,12 @@ impl AskError {
 pub(crate) type Prompt<'a> = &'a (dyn Fn(&Slot) -> (String, String) + Send + Sync);
 
 impl Asking {
-    /// Asks the model with the prompt that `prompt` makes for a new slot whose nonce does not occur
+    /// Asks the model about these lines, if it is about some, with the prompt that `prompt` makes for a new slot whose nonce does not occur
     /// in `data`. If a reply has no answer in its slot, asks again with a fresh nonce.
     pub(crate) async fn ask(
         &self,
         name: &str,
+        lines: Option<LineRange>,
         data: &str,
         prompt: Prompt<'_>,
     ) -> Result<String, AskError> {
@@ -65,6 +67,7 @@ impl Asking {
                 max_output_tokens: self.answer_tokens(),
             };
             let span = self.case.scope.asks(name, &request);
+            span.scope().note(|op| op.lines = lines);
             let reply = self.model.chat(&request, &NoDeltas).await;
             let answer = reply.as_ref().map_err(LlmError::clone).map(|reply| {
                 let refused = reply.stop == Stop::Refused;

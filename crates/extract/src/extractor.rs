@@ -15,7 +15,9 @@ use crate::nearest;
 use crate::outcome::Coverage;
 use crate::report;
 use crate::route::{Ground, route};
-use crate::trace::{Made, Op, OpKind, Scope, Span, Sum};
+use crate::trace::{
+    ExtractionRecord, Made, Op, OpKind, OutcomeRecord, Scope, Span, Sum, TraceKeeper,
+};
 use crate::truncate::truncation;
 use crate::verify::ground;
 use crate::{Asked, Citation, Extraction, ExtractionSettings, Mode, Status, Strategy, Watch, plan};
@@ -34,6 +36,7 @@ pub struct Extractor {
     nonces: Arc<dyn Nonces>,
     /// The scope in which extractions are also recorded, in addition to the trace in their result.
     scope: Option<Scope>,
+    keeper: Option<Arc<dyn TraceKeeper>>,
 }
 
 /// An extraction that has no answer yet. If it is cancelled or fails, dropping this value records
@@ -47,6 +50,9 @@ struct Unfinished<'a> {
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
         let trace = self.scope.take().map(|scope| scope.snapshot());
+        if let (Some(keeper), Some(trace)) = (&self.extractor.keeper, &trace) {
+            keeper.keep(trace);
+        }
         if let Some(trace) = trace.filter(|trace| trace.sum().calls > 0) {
             self.extractor.account(self.handle, "", None, &trace);
         }
@@ -80,7 +86,14 @@ impl Extractor {
             settings: Arc::new(settings),
             nonces: Arc::new(RandomNonces),
             scope: None,
+            keeper: None,
         }
+    }
+
+    /// Returns the extractor that gives the trace of each extraction to `keeper`.
+    #[must_use]
+    pub fn with_keeper(self, keeper: Option<Arc<dyn TraceKeeper>>) -> Self {
+        Self { keeper, ..self }
     }
 
     /// Returns the extractor with another source of nonces, for tests.
@@ -133,6 +146,8 @@ impl Extractor {
             None => Span::root(OpKind::Session, NAME),
         };
         let scope = span.scope().clone();
+        let mut record = ExtractionRecord::of(asked);
+        scope.note(|op| op.extraction = Some(Box::new(record.clone())));
         let case = Case {
             artifact: Arc::new(artifact),
             extract: asked.extract.trim().into(),
@@ -161,7 +176,7 @@ impl Extractor {
         let (strategy, status) = (answered.strategy, answered.status);
         let (calls, ms) = (sum.calls, trace.took_ms);
         tracing::info!(%handle, %strategy, ?status, calls, ms, "an extraction finished");
-        let extraction = Extraction {
+        let mut extraction = Extraction {
             tool,
             handle,
             status,
@@ -174,6 +189,13 @@ impl Extractor {
             usage: sum.usage,
             trace,
         };
+        record.outcome = Some(OutcomeRecord::of(&extraction));
+        let record = Some(Box::new(record));
+        scope.note(|op| op.extraction.clone_from(&record));
+        extraction.trace.extraction = record;
+        if let Some(keeper) = &self.keeper {
+            keeper.keep(&extraction.trace);
+        }
         self.account(handle, &extraction.text(), Some(&made), &extraction.trace);
         Ok(extraction)
     }
@@ -191,7 +213,12 @@ impl Extractor {
             cost: usage.cost.map(Dollars::get),
             micros: trace.took_ms * 1000,
         };
-        self.offloader.extracted(handle, text, spent);
+        let outcome = trace
+            .extraction
+            .as_ref()
+            .and_then(|one| one.outcome.as_ref());
+        let found = outcome.is_some_and(OutcomeRecord::found);
+        self.offloader.extracted(handle, text, found, spent);
     }
 
     async fn open(&self, asked: &Asked, interrupt: Interrupt) -> Result<Artifact, RetrieveError> {

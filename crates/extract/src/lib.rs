@@ -47,6 +47,10 @@ pub use extractor::Extractor;
 pub use outcome::{Citation, Coverage, Extraction, Match, Status, Strategy};
 #[doc(hidden)]
 pub use plan::plan_chunks;
+pub use prompt::NOTHING;
 pub use settings::ExtractionSettings;
-pub use trace::{Decided, Made, Op, OpKind, PREVIEW_BYTES, Scope, Span, Sum, preview};
+pub use trace::{
+    Decided, ExtractionRecord, Made, Op, OpKind, OutcomeRecord, PREVIEW_BYTES, Scope, Span, Sum,
+    TraceKeeper, preview,
+};
 pub use watch::{NoWatch, Watch};

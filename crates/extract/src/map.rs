@@ -166,7 +166,10 @@ impl Asking {
                 prompt::chunk(&self.case, &rendered, slot),
             )
         };
-        match self.ask(&name, &rendered, &prompt).await {
+        match self
+            .ask(&name, Some(job.chunk.lines), &rendered, &prompt)
+            .await
+        {
             Ok(text) => Ok(Done::Answer(Answer {
                 at: job.chunk.bytes.0,
                 text,

@@ -54,7 +54,7 @@ impl Extraction {
 /// Whether there is an answer. No status is an error: `NotFound` says that nothing was found in
 /// what was examined, and `Failed` says that no strategy could run, so that the output's beginning
 /// and end are shown instead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// There is an answer.
@@ -103,7 +103,7 @@ impl fmt::Display for Strategy {
 }
 
 /// A place in the output that an answer cites.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Citation {
     /// The lines of the view (the output's readable text), as `spillgate read` counts them.
     pub lines: LineRange,
@@ -111,18 +111,18 @@ pub struct Citation {
     /// last one.
     pub bytes: (u64, u64),
     /// The path in jq syntax; only in JSON.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// The quoted value that was found there; `None` for lines that are cited without a quote.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quote: Option<String>,
     /// How the quote matches; `None` without a quote.
-    #[serde(rename = "match", skip_serializing_if = "Option::is_none")]
+    #[serde(default, rename = "match", skip_serializing_if = "Option::is_none")]
     pub matched: Option<Match>,
 }
 
 /// How a quote matches the text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Match {
     /// Equal byte for byte.
@@ -133,7 +133,7 @@ pub enum Match {
 }
 
 /// How much of an output was examined. Sizes are those of the view, the output's readable text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Coverage {
     /// Bytes of the view that a model or a search has examined, each counted once.
     pub bytes_examined: u64,

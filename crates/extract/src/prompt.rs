@@ -11,7 +11,7 @@ use crate::case::Case;
 use crate::mask::{inline, masked};
 
 /// The start of an answer that found nothing.
-pub(crate) const NOTHING: &str = "NO RELEVANT DATA FOUND";
+pub const NOTHING: &str = "NO RELEVANT DATA FOUND";
 
 /// Maximum length of a tool's arguments in a prompt, in characters.
 const ARGUMENTS: usize = 2000;

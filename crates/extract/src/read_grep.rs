@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use spillgate_artifact::{Interrupt, LOOKUP_TIMEOUT, TokenBudget};
+use spillgate_artifact::{Interrupt, LOOKUP_TIMEOUT, LineRange, TokenBudget};
 use spillgate_conversation::{
     LoopEnding, Observer, Slot, ToolHost, ToolReplyFuture, TurnLimits, Turns, run,
 };
@@ -142,9 +142,15 @@ impl ToolHost for Child<'_> {
                 .case
                 .look(move |_| tools.call(&name, &arguments, &Interrupt::after(LOOKUP_TIMEOUT)))
                 .await;
+            let stretches = answer.lines();
+            if let (Some(one), Some(other)) = (stretches.first(), stretches.last()) {
+                let (first, last) = (one.first, other.last);
+                let read = LineRange { first, last };
+                span.scope().note(|op| op.lines = Some(read));
+            }
             span.gave(&answer.text, answer.is_error);
             self.note_pattern(call, answer.is_error);
-            for lines in answer.lines() {
+            for lines in stretches {
                 self.note(lines).await;
             }
             ToolReply {
@@ -189,7 +195,7 @@ impl Child<'_> {
     }
 
     /// Records that the child was shown these lines.
-    async fn note(&self, lines: spillgate_artifact::LineRange) {
+    async fn note(&self, lines: LineRange) {
         let range = self.case.look(move |case| {
             let view = case.artifact.view();
             let end = view.offset_of_line(lines.last + 1)?;

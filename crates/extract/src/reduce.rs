@@ -71,7 +71,7 @@ impl Asking {
                 prompt::SYNTHESIZE.to_owned(),
             )
         };
-        self.ask(name, outputs, &prompt).await
+        self.ask(name, None, outputs, &prompt).await
     }
 
     /// Returns how many tokens of answers fit into one prompt.

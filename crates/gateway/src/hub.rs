@@ -15,7 +15,7 @@ use spillgate_upstream::{Server, TracePropagator};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::aggregate::index::Catalogue;
-use crate::aggregate::{Known, SessionKind};
+use crate::aggregate::{Kind, Known, SessionKind};
 use crate::builtin_tools::BuiltinTools;
 use crate::builtin_tools::calls::Turns;
 use crate::gateway::Gateway;
@@ -65,12 +65,73 @@ pub struct Hub {
     room: Arc<Semaphore>,
 }
 
+/// What all hubs of a process have in common: what is counted and limited for the whole process.
+#[derive(Debug)]
+struct Machine {
+    processes: Arc<Processes>,
+    metrics: Arc<Metrics>,
+    at_once: Arc<Semaphore>,
+    turns: Arc<Turns>,
+    room: Arc<Semaphore>,
+}
+
+impl Default for Machine {
+    fn default() -> Self {
+        Self {
+            processes: Arc::default(),
+            metrics: Arc::default(),
+            at_once: Arc::new(Semaphore::new(AT_ONCE)),
+            turns: Arc::default(),
+            room: Arc::new(Semaphore::new(ROOM_KIB as usize)),
+        }
+    }
+}
+
+/// A server as a person who looks at the gateway sees it.
+#[derive(Debug, Clone)]
+pub struct ServerSeen {
+    /// Its name, and how it is reached.
+    pub spec: ServerSpec,
+    /// Whether it is open.
+    pub state: ServerState,
+    /// The number of its tools, if its list is known.
+    pub tools: Option<usize>,
+}
+
 impl Hub {
     /// Returns a hub with these settings.
     #[must_use]
     pub fn new(gateway: Gateway) -> Arc<Self> {
-        let metrics = Arc::new(Metrics::default());
-        let processes = Arc::<Processes>::default();
+        Self::with(gateway, Machine::default())
+    }
+
+    /// Returns another hub in the same process, for clients that share nothing with those of this one:
+    /// no store, no server and no session. The two have the metrics and the limits in common that are
+    /// for the whole process.
+    #[must_use]
+    pub fn beside(&self, gateway: Gateway) -> Arc<Self> {
+        let machine = Machine {
+            processes: Arc::clone(&self.processes),
+            metrics: Arc::clone(&self.metrics),
+            at_once: Arc::clone(&self.at_once),
+            turns: Arc::clone(&self.turns),
+            room: Arc::clone(&self.room),
+        };
+        let hub = Self::with(gateway, machine);
+        if let Some(traces) = self.traces.get() {
+            hub.trace_by(Arc::clone(traces));
+        }
+        hub
+    }
+
+    fn with(gateway: Gateway, machine: Machine) -> Arc<Self> {
+        let Machine {
+            processes,
+            metrics,
+            at_once,
+            turns,
+            room,
+        } = machine;
         let gateway = watched(gateway, &metrics, &processes);
         let servers: Vec<Arc<Server>> = gateway.servers.iter().cloned().map(Arc::new).collect();
         let generations = Arc::new(KnownGenerations::default());
@@ -94,9 +155,9 @@ impl Hub {
             metrics,
             traces: OnceLock::new(),
             catalogue: Catalogue::default(),
-            at_once: Arc::new(Semaphore::new(AT_ONCE)),
-            turns: Arc::default(),
-            room: Arc::new(Semaphore::new(ROOM_KIB as usize)),
+            at_once,
+            turns,
+            room,
         })
     }
 
@@ -232,6 +293,32 @@ impl Hub {
         let name = |server: &Arc<Server>| server.spec.name.clone();
         let names: Vec<String> = self.servers().iter().map(name).collect();
         self.metrics.states(&names)
+    }
+
+    /// Returns the servers in the order of the configuration, for a person who looks at the gateway.
+    #[must_use]
+    pub fn servers_seen(&self) -> Vec<ServerSeen> {
+        let seen = |server: &Arc<Server>| {
+            let spec = server.spec.clone();
+            let tools = self.known.list(&spec.name, Kind::Tools);
+            ServerSeen {
+                state: self.metrics.server(&spec.name).state(),
+                tools: tools.map(|list| list.entries.len()),
+                spec,
+            }
+        };
+        self.servers().iter().map(seen).collect()
+    }
+
+    /// Returns the names by which the clients with a session introduced themselves; `None` for one
+    /// that has not yet. Stateless requests have no session.
+    #[must_use]
+    pub fn clients_seen(&self) -> Vec<Option<String>> {
+        let sessions = self.sessions.lock();
+        let open = sessions.iter().filter_map(Weak::upgrade);
+        let open = open.filter(|one| one.kind == SessionKind::Client && !one.is_closing());
+        open.map(|one| one.client.name().map(str::to_owned))
+            .collect()
     }
 
     pub(crate) fn traces(&self) -> Option<&dyn TracePropagator> {

@@ -30,7 +30,7 @@ mod upstream;
 pub use builtin_tools::{ListTools, own_tools};
 pub use error::GatewayError;
 pub use gateway::{Gateway, Prefix, Several};
-pub use hub::Hub;
+pub use hub::{Hub, ServerSeen};
 pub use results::duplicate_text::is_twin;
 pub use results::found::{Base64, Place};
 pub use session::Session;

@@ -32,7 +32,7 @@ use spillgate_store::Names;
 use tokio::sync::Semaphore;
 
 pub use problem::Problem;
-pub use raw::streamed;
+pub use raw::{shared, streamed};
 
 /// The path below which all routes of the API stand.
 pub const PREFIX: &str = "/v1";

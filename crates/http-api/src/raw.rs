@@ -90,8 +90,20 @@ impl Api {
                 ),
             );
         }
-        Ok(offloader.store().open(handle)?)
+        let stored = offloader.store().open(handle)?;
+        match stored.is_shared {
+            false => Ok(stored),
+            true => Err(shared(handle)),
+        }
     }
+}
+
+/// The answer if another principal shares the result: its raw bytes are only for that one.
+#[must_use]
+pub fn shared(handle: Handle) -> Problem {
+    let detail =
+        format!("the output {handle} is shared with you: only its readable text can be read");
+    Problem::callers(StatusCode::FORBIDDEN, "shared", detail).hint("/read shows the text")
 }
 
 /// Returns the type of the bytes. Markup is sent as plain text, so that no browser runs it.

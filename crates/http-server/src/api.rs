@@ -10,11 +10,12 @@ use axum::middleware::Next;
 use axum::response::Response;
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
-use spillgate_http_api::Caller;
+use tower::ServiceExt;
 
 use crate::limits::ConcurrencyPermit;
 use crate::problem::Problem;
 use crate::server::{Inner, ends_of};
+use crate::tenants::Doors;
 
 /// Passes a request on if its sender may use the API now. It is in flight until the body of its
 /// response was sent.
@@ -76,7 +77,20 @@ async fn admitted(
     }
     let most = inner.settings.max_requests_per_session;
     let permit = inner.concurrency.take(identity.name(), most)?;
-    let caller = Caller(inner.authenticator.name_of(&identity.principal));
+    let caller = inner.caller(&identity.owner)?;
+    let doors = inner.doors_of(&identity.owner).await?;
     request.extensions_mut().insert(caller);
+    request.extensions_mut().insert(doors);
     Ok((request, permit))
+}
+
+/// Passes an admitted request on to the API of its sender.
+pub(crate) async fn dispatch(request: Request) -> Response {
+    let doors = request.extensions().get::<Arc<Doors>>();
+    let routes = doors.and_then(|doors| doors.api.clone());
+    let routes = routes.expect("invariant: an admitted request has the doors of its sender");
+    match routes.oneshot(request).await {
+        Ok(response) => response,
+        Err(never) => match never {},
+    }
 }

@@ -46,43 +46,59 @@ pub trait Peer: Send + Sync + fmt::Debug {
 
 /// The hub as a backend.
 #[derive(Debug)]
-pub(crate) struct HubBackend(pub(crate) Arc<Hub>);
+pub(crate) struct HubBackend {
+    pub(crate) hub: Arc<Hub>,
+    /// Tells that somebody uses the hub: each peer has a copy.
+    pub(crate) in_use: Arc<()>,
+}
+
+impl HubBackend {
+    fn peer(&self, session: Arc<Session>) -> Arc<dyn Peer> {
+        Arc::new(SessionPeer {
+            session,
+            _in_use: Arc::clone(&self.in_use),
+        })
+    }
+}
 
 #[derive(Debug)]
-struct SessionPeer(Arc<Session>);
+struct SessionPeer {
+    session: Arc<Session>,
+    _in_use: Arc<()>,
+}
 
 impl Backend for HubBackend {
     fn session(&self, to: Arc<dyn Sink>) -> Arc<dyn Peer> {
-        Arc::new(SessionPeer(self.0.session(to)))
+        self.peer(self.hub.session(to))
     }
 
     fn exchange(&self, to: Arc<dyn Sink>) -> Arc<dyn Peer> {
-        Arc::new(SessionPeer(self.0.exchange(to)))
+        self.peer(self.hub.exchange(to))
     }
 }
 
 impl Peer for SessionPeer {
     fn take(&self, incoming: Incoming) -> BoxFuture<'static, ()> {
-        let session = Arc::clone(&self.0);
+        let session = Arc::clone(&self.session);
         async move { session.take(incoming).await }.boxed()
     }
 
     fn listen(&self, after: Option<String>) -> BoxFuture<'static, ()> {
-        let session = Arc::clone(&self.0);
+        let session = Arc::clone(&self.session);
         async move { session.listen(after).await }.boxed()
     }
 
     fn abandon(&self, of: RequestId) -> BoxFuture<'static, ()> {
-        let session = Arc::clone(&self.0);
+        let session = Arc::clone(&self.session);
         async move { session.abandon(&of).await }.boxed()
     }
 
     fn unread(&self, of: &RequestId) {
-        self.0.unread(of);
+        self.session.unread(of);
     }
 
     fn close(&self, hurried: bool) -> BoxFuture<'static, ()> {
-        let session = Arc::clone(&self.0);
+        let session = Arc::clone(&self.session);
         async move { session.close(hurried).await }.boxed()
     }
 }

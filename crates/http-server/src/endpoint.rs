@@ -24,6 +24,7 @@ use crate::problem::Problem;
 use crate::reply::{OpenStream, StreamOwner};
 use crate::server::Inner;
 use crate::sessions::Client;
+use crate::tenants::Doors;
 use spillgate_mcp::{Generation, error_code};
 
 /// The header that names the session.
@@ -64,6 +65,7 @@ fn identity(extensions: &axum::http::Extensions) -> RequestIdentity {
 struct Call<'a> {
     parts: &'a Parts,
     identity: &'a RequestIdentity,
+    doors: &'a Doors,
     body: Bytes,
 }
 
@@ -77,10 +79,12 @@ impl Inner {
         if let Some(rates) = &self.rates {
             rates.count(known, identity.ip)?;
         }
+        let doors = self.doors_of(&identity.owner).await?;
         let body = self.read(body, self.settings.max_body_bytes).await?;
         let call = Call {
             parts: &parts,
             identity: &identity,
+            doors: &doors,
             body: body.clone(),
         };
         let post_body = PostBody::read(&body)?;
@@ -130,7 +134,7 @@ impl Inner {
                 session_needed().of(post_body.pending_requests().pop().map(|asked| asked.key))
             );
         };
-        let client = self.sessions.find(id, &call.identity.principal)?;
+        let client = self.sessions.find(id, &call.identity.owner)?;
         generation::check_session(&call.parts.headers, client.streams.agreed().as_deref())?;
         self.hand_over(post_body, call, client).await
     }
@@ -138,9 +142,9 @@ impl Inner {
     /// Begins a session with a client.
     async fn begin(&self, post_body: &PostBody<'_>, call: Call<'_>) -> Reply {
         let streams = ClientStreams::new(Generation::Legacy, self.settings.kept_messages);
-        let principal = call.identity.principal.clone();
-        let client = self.sessions.begin(principal, &streams, || {
-            self.backend().session(streams.clone() as Arc<_>)
+        let owner = call.identity.owner.clone();
+        let client = self.sessions.begin(owner, &streams, || {
+            call.doors.backend().session(streams.clone() as Arc<_>)
         })?;
         let forget = ForgetOnDrop {
             server: self,
@@ -195,13 +199,13 @@ impl Inner {
             let what = "without a session, no request of the server waits for a response";
             return Err(Problem::bad(error_code::INVALID_REQUEST, what));
         };
-        let schema = |tool: &str| self.backend().input_schema(tool);
+        let schema = |tool: &str| call.doors.backend().input_schema(tool);
         generation::check_standard(message, &call.parts.headers, schema)?;
         let streams = ClientStreams::new(Generation::Modern, 0);
         let incoming = call.incoming();
         let asked = post_body.pending_requests();
         if asked.is_empty() {
-            let peer = self.backend().exchange(streams as Arc<_>);
+            let peer = call.doors.backend().exchange(streams as Arc<_>);
             let handing = async move {
                 peer.take(incoming).await;
                 peer.close(false).await;
@@ -213,7 +217,7 @@ impl Inner {
         let permit = self.concurrency.take(call.identity.name(), most)?;
         let said = params(message).request_meta();
         let receiver = streams.open(&asked, 1)?;
-        let peer = self.backend().exchange(streams.clone() as Arc<_>);
+        let peer = call.doors.backend().exchange(streams.clone() as Arc<_>);
         let handing = spawn_unless_ready(peer.take(incoming));
         if asked.iter().any(PendingRequest::is_lasting) {
             self.note_lasting(&streams);
@@ -267,7 +271,7 @@ impl Inner {
             return Err(Problem::method("POST"));
         }
         let id = session_id(headers).ok_or_else(session_needed)?;
-        self.sessions.find(id, &identity.principal)
+        self.sessions.find(id, &identity.owner)
     }
 }
 

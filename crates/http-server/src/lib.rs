@@ -36,10 +36,13 @@ mod settings;
 mod sse;
 mod stream_channel;
 mod stream_router;
+mod tenants;
 
+pub use auth::ValidTokens;
 pub use backend::{Backend, Peer};
 pub use error::HttpServerError;
 pub use health::Health;
 pub use readiness::{NotReady, Readiness};
 pub use server::HttpServer;
 pub use settings::{Algorithm, Auth, HttpServerSettings, OAuth, Rate, RateBy, Token};
+pub use tenants::{Doors, Tenants, Unopened};

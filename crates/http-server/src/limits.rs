@@ -40,14 +40,19 @@ impl Rates {
         };
         let wait = early.wait_time_from(DefaultClock::default().now());
         let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-        let what = "too many requests; try again later";
-        Err(Problem::http(StatusCode::TOO_MANY_REQUESTS, what).again_in(seconds))
+        Err(too_many(seconds))
     }
 
     /// Removes clients that have not sent requests recently.
     pub(crate) fn sweep(&self) {
         self.limiter.retain_recent();
     }
+}
+
+/// The refusal of a request that came too early.
+pub(crate) fn too_many(seconds: u64) -> Problem {
+    let what = "too many requests; try again later";
+    Problem::http(StatusCode::TOO_MANY_REQUESTS, what).again_in(seconds)
 }
 
 /// The numbers of stateless requests in flight, by client.

@@ -13,7 +13,6 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::Response;
-use spillgate_http_api::Caller;
 
 use crate::api::in_flight;
 use crate::limits::ConcurrencyPermit;
@@ -31,7 +30,7 @@ const FIELD: &str = "token";
 const FORM: usize = 32 << 10;
 
 /// Passes a request on to the page. If the settings ask for a token and a valid one came with the
-/// request, its extensions have the [`Caller`].
+/// request, its extensions have the [`Caller`](spillgate_http_api::Caller).
 pub(crate) async fn admit(
     State(inner): State<Arc<Inner>>,
     request: Request,
@@ -66,8 +65,8 @@ async fn admitted(
     }
     if let Some(sent) = sent {
         let headers = HeaderMap::from_iter([(AUTHORIZATION, sent)]);
-        if let Ok(principal) = inner.authenticator.ask(&headers).await {
-            let caller = Caller(inner.authenticator.name_of(&principal));
+        if let Ok(owner) = inner.authenticator.ask(&headers).await {
+            let caller = inner.caller(&owner)?;
             request.extensions_mut().insert(caller);
         }
     }

@@ -126,6 +126,11 @@ fn sweep(inner: Arc<Inner>) -> JoinHandle<()> {
                 tracing::info!("a session is closed: its client sent nothing for too long");
                 tokio::spawn(async move { client.end(false).await });
             }
+            let may = |owner: &_| inner.authenticator.still_knows(owner);
+            for client in inner.sessions.take_barred(may) {
+                tracing::info!("a session is closed: its token is not valid any more");
+                tokio::spawn(async move { client.end(true).await });
+            }
             if let Some(rates) = &inner.rates {
                 rates.sweep();
             }

@@ -18,11 +18,13 @@ use parking_lot::Mutex;
 use serde_json::json;
 use spillgate_artifact::Clock;
 use spillgate_gateway::Hub;
-use spillgate_http_api::Api;
+use spillgate_http_api::{Api, Caller};
 use tokio::net::TcpListener;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
-use crate::auth::{Authenticator, OAuthParts, RequestIdentity, WELL_KNOWN};
+use crate::auth::{
+    Authenticator, OAuthParts, RequestIdentity, SessionOwner, ValidTokens, WELL_KNOWN,
+};
 use crate::backend::{Backend, HubBackend};
 use crate::client_streams::ClientStreams;
 use crate::endpoint;
@@ -32,8 +34,9 @@ use crate::limits::{ConcurrencyLimit, Rates};
 use crate::problem::Problem;
 use crate::readiness::{NotReady, Readiness};
 use crate::sessions::Sessions;
-use crate::settings::Token;
-use crate::{HttpServerError, HttpServerSettings, api, page, serve};
+use crate::settings::{Auth, Token};
+use crate::tenants::{Doors, Tenants};
+use crate::{HttpServerError, HttpServerSettings, api, page, serve, tenants};
 
 /// A function that returns the state of the servers.
 type HealthSource = Arc<dyn Fn() -> Health + Send + Sync>;
@@ -47,7 +50,8 @@ pub struct HttpServer {
     api: Option<Arc<Api>>,
     page: Option<Page>,
     settings: HttpServerSettings,
-    tokens: Vec<Token>,
+    tokens: ValidTokens,
+    tenants: Option<Arc<dyn Tenants>>,
     oauth_parts: Option<OAuthParts>,
     health: Option<HealthSource>,
     readiness: Readiness,
@@ -59,8 +63,9 @@ type Page = (&'static str, Router);
 
 /// The state that all requests share.
 pub(crate) struct Inner {
-    backend: Option<Arc<dyn Backend>>,
-    api: Option<Arc<Api>>,
+    /// What all clients reach if there are no tenants.
+    doors: Arc<Doors>,
+    tenants: Option<Arc<dyn Tenants>>,
     page: Option<Page>,
     pub(crate) settings: HttpServerSettings,
     pub(crate) sessions: Sessions,
@@ -97,7 +102,8 @@ impl HttpServer {
     pub fn new(hub: Arc<Hub>, settings: HttpServerSettings) -> Self {
         let (watched, counted) = (Arc::clone(&hub), Arc::clone(hub.metrics()));
         let required = settings.required_servers.clone();
-        Self::of(Arc::new(HubBackend(hub)), settings)
+        let in_use = Arc::default();
+        Self::of(Arc::new(HubBackend { hub, in_use }), settings)
             .health(move || Health::of(&watched, &required))
             .metrics(move || counted.text())
     }
@@ -119,7 +125,8 @@ impl HttpServer {
             api: None,
             page: None,
             settings,
-            tokens: Vec::new(),
+            tokens: ValidTokens::default(),
+            tenants: None,
             oauth_parts: None,
             health: None,
             readiness: Readiness::default(),
@@ -146,8 +153,23 @@ impl HttpServer {
     /// Sets the tokens for `auth = bearer`. The caller reads them from the files and variables that
     /// the settings name.
     #[must_use]
-    pub fn tokens(self, tokens: Vec<Token>) -> Self {
+    pub fn tokens(self, tokens: &[Token]) -> Self {
+        self.changing_tokens(ValidTokens::new(tokens))
+    }
+
+    /// Sets the tokens for `auth = bearer`, which the caller may replace while the server runs.
+    #[must_use]
+    pub fn changing_tokens(self, tokens: ValidTokens) -> Self {
         Self { tokens, ..self }
+    }
+
+    /// Gives each principal a gateway and an API of its own, with a store of its own. The backend and
+    /// the API of this server are then only for its health and its routes: no request reaches them.
+    /// `settings.auth` must not be [`Auth::None`](crate::Auth::None).
+    #[must_use]
+    pub fn tenants(self, tenants: Arc<dyn Tenants>) -> Self {
+        let tenants = Some(tenants);
+        Self { tenants, ..self }
     }
 
     /// Sets what `auth = oauth` needs. `http` fetches the issuer's keys and should not follow
@@ -225,15 +247,19 @@ impl HttpServer {
             let what = "is used by the page (`[ui]`)".to_owned();
             return Err(HttpServerError::setting(("path", what)));
         }
+        if self.tenants.is_some() && settings.auth == Auth::None {
+            let what = "must ask for tokens, because each principal has its own store";
+            return Err(HttpServerError::setting(("auth", what.to_owned())));
+        }
         let idle = Duration::from_secs(settings.session_idle_seconds);
         Ok(Inner {
             guard: Guard::new(&settings).map_err(HttpServerError::setting)?,
-            authenticator: Authenticator::new(&settings, &self.tokens, self.oauth_parts)?,
+            authenticator: Authenticator::new(&settings, self.tokens, self.oauth_parts)?,
             sessions: Sessions::new(settings.sessions(), idle, settings.replica.as_deref()),
             rates: settings.rate.and_then(Rates::new),
             concurrency: Arc::default(),
-            backend: self.backend,
-            api: self.api,
+            doors: Arc::new(Doors::to(self.backend, self.api)),
+            tenants: self.tenants,
             page: self.page,
             health: self.health,
             readiness: self.readiness,
@@ -245,14 +271,21 @@ impl HttpServer {
 }
 
 impl Inner {
-    /// The service behind the MCP endpoint.
-    ///
-    /// # Panics
-    ///
-    /// If the server has no such endpoint.
-    pub(crate) fn backend(&self) -> &dyn Backend {
-        let backend = self.backend.as_deref();
-        backend.expect("invariant: the endpoint has a route only if there is a backend")
+    /// Returns what the sender of a request reaches, if it may make a request now.
+    pub(crate) async fn doors_of(&self, owner: &SessionOwner) -> Result<Arc<Doors>, Problem> {
+        match &self.tenants {
+            None => Ok(Arc::clone(&self.doors)),
+            Some(tenants) => tenants::doors_of(&**tenants, &owner.principal()?).await,
+        }
+    }
+
+    /// Returns the sender of a request as the API and the page know it. With tenants, it is the
+    /// principal.
+    pub(crate) fn caller(&self, owner: &SessionOwner) -> Result<Caller, Problem> {
+        Ok(Caller(match &self.tenants {
+            None => Authenticator::name_of(owner),
+            Some(_) => owner.principal()?.into(),
+        }))
     }
 
     /// Returns the router with all routes.
@@ -260,15 +293,19 @@ impl Inner {
         let authentication = middleware::from_fn_with_state(Arc::clone(self), authenticate);
         let host_check = middleware::from_fn_with_state(Arc::clone(self), check_host_and_origin);
         let mut router = Router::new();
-        if self.backend.is_some() {
+        if self.doors.backend.is_some() {
             let own = routing::post(endpoint::post)
                 .get(endpoint::get)
                 .delete(endpoint::delete);
             router = router.route(&self.settings.path, own.layer(authentication.clone()));
         }
-        if let Some(api) = &self.api {
+        if let Some(routes) = &self.doors.api {
             let admission = middleware::from_fn_with_state(Arc::clone(self), api::admit);
-            let routes = Arc::clone(api).router().layer(admission);
+            let routes = match &self.tenants {
+                None => routes.clone(),
+                Some(_) => Router::new().fallback(api::dispatch),
+            };
+            let routes = routes.layer(admission);
             router = router.nest_service(spillgate_http_api::PREFIX, routes);
         }
         if let Some((prefix, routes)) = &self.page {
@@ -323,8 +360,8 @@ impl Inner {
         headers: &HeaderMap,
     ) -> Result<RequestIdentity, Problem> {
         let ip = ends.peer.ip();
-        let principal = self.authenticator.ask(headers).await?;
-        Ok(RequestIdentity { principal, ip })
+        let owner = self.authenticator.ask(headers).await?;
+        Ok(RequestIdentity { owner, ip })
     }
 
     /// Registers a stateless request whose stream shutdown must end.
@@ -367,7 +404,7 @@ async fn check_host_and_origin(
 /// Returns the part of the server that a request is for. Refusals of the API have another form.
 fn part_of(inner: &Inner, uri: &Uri) -> Part {
     let page = inner.page.as_ref().map(|(prefix, _)| *prefix);
-    if inner.api.is_some() && is_below(uri.path(), spillgate_http_api::PREFIX) {
+    if inner.doors.api.is_some() && is_below(uri.path(), spillgate_http_api::PREFIX) {
         Part::Api
     } else if page.is_some_and(|prefix| is_below(uri.path(), prefix)) {
         Part::Page

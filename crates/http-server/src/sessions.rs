@@ -10,7 +10,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
-use crate::auth::Principal;
+use crate::auth::SessionOwner;
 use crate::backend::Peer;
 use crate::client_streams::ClientStreams;
 use crate::problem::Problem;
@@ -27,7 +27,7 @@ pub(crate) struct Client {
     pub(crate) id: String,
     pub(crate) peer: Arc<dyn Peer>,
     pub(crate) streams: Arc<ClientStreams>,
-    owner: Principal,
+    owner: SessionOwner,
     last: Mutex<Instant>,
 }
 
@@ -78,7 +78,7 @@ impl Sessions {
     /// Begins a session of `owner`. Fails if the maximum number of sessions is reached.
     pub(crate) fn begin(
         &self,
-        owner: Principal,
+        owner: SessionOwner,
         streams: &Arc<ClientStreams>,
         peer: impl FnOnce() -> Arc<dyn Peer>,
     ) -> Result<Arc<Client>, Problem> {
@@ -107,9 +107,9 @@ impl Sessions {
         Ok(client)
     }
 
-    /// Returns a session that belongs to `asker`. A session of another principal is reported as
+    /// Returns a session that belongs to `asker`. A session of another owner is reported as
     /// unknown.
-    pub(crate) fn find(&self, id: &str, asker: &Principal) -> Result<Arc<Client>, Problem> {
+    pub(crate) fn find(&self, id: &str, asker: &SessionOwner) -> Result<Arc<Client>, Problem> {
         let client = guarded(&self.open).get(id).cloned();
         let client = client.filter(|client| client.owner == *asker);
         let client = client.ok_or_else(|| Problem::http(StatusCode::NOT_FOUND, UNKNOWN))?;
@@ -132,6 +132,13 @@ impl Sessions {
         let idle = |_: &String, client: &mut Arc<Client>| client.is_idle(self.idle);
         let mut open = guarded(&self.open);
         let gone = open.extract_if(idle);
+        gone.map(|(_, client)| client).collect()
+    }
+
+    /// Removes and returns the sessions whose owner may not come in any more.
+    pub(crate) fn take_barred(&self, may: impl Fn(&SessionOwner) -> bool) -> Vec<Arc<Client>> {
+        let mut open = guarded(&self.open);
+        let gone = open.extract_if(|_, client| !may(&client.owner));
         gone.map(|(_, client)| client).collect()
     }
 

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use spillgate_artifact::Principal;
 
 use crate::{HttpServerError, auth, guard};
 
@@ -299,14 +300,29 @@ impl HttpServerSettings {
 
 /// A client's static token. `Debug` does not print it.
 #[derive(Clone)]
-pub struct Token(String);
+pub struct Token {
+    secret: String,
+    principal: Option<Principal>,
+}
 
 impl Token {
-    /// Returns a token without surrounding whitespace; `None` if it is empty.
+    /// Parses a token, `TOKEN` or `NAME: TOKEN`, without surrounding whitespace; `None` if it is empty.
     #[must_use]
-    pub fn new(token: &str) -> Option<Self> {
-        let token = token.trim();
-        (!token.is_empty()).then(|| Self(token.to_owned()))
+    pub fn new(text: &str) -> Option<Self> {
+        let text = text.trim();
+        // A token of RFC 6750 has neither a colon nor white space.
+        let named = text.split_once(": ").and_then(|(name, token)| {
+            let principal = name.trim().parse().ok()?;
+            Some((principal, token.trim()))
+        });
+        let (principal, secret) = match named {
+            Some((principal, secret)) => (Some(principal), secret),
+            None => (None, text),
+        };
+        (!secret.is_empty()).then(|| Self {
+            secret: secret.to_owned(),
+            principal,
+        })
     }
 
     /// Parses the tokens of a file, one per line. A `#` at the start of a line or after a space
@@ -318,8 +334,14 @@ impl Token {
         tokens.filter_map(Self::new).collect()
     }
 
+    /// Returns whose token it is; `None` if it has no name.
+    #[must_use]
+    pub fn principal(&self) -> Option<&Principal> {
+        self.principal.as_ref()
+    }
+
     pub(crate) fn reveal(&self) -> &[u8] {
-        self.0.as_bytes()
+        self.secret.as_bytes()
     }
 }
 

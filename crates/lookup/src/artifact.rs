@@ -38,6 +38,7 @@ pub struct Artifact {
     newly_found: Option<Arc<Findings>>,
     /// Ends reads.
     interrupt: Option<Interrupt>,
+    is_shared: bool,
 }
 
 /// The texts behind a redacted view.
@@ -53,7 +54,13 @@ struct Redacted {
 
 impl Artifact {
     /// Opens an artifact that a store returned.
-    pub fn open(stored: Stored) -> Result<Self, LookupError> {
+    pub fn open(mut stored: Stored) -> Result<Self, LookupError> {
+        if stored.is_shared {
+            // Whatever reads the raw bytes of this artifact reads its view.
+            stored.raw = Arc::clone(&stored.view);
+            stored.manifest.facts.form = RawForm::Plain;
+            stored.manifest.facts.view.is_raw = true;
+        }
         let index = StoredIndex::from_bytes(&stored.index)?;
         let layout = stored.manifest.facts.view.layout;
         Ok(Self {
@@ -67,6 +74,7 @@ impl Artifact {
             newly_found: None,
             manifest: stored.manifest,
             interrupt: None,
+            is_shared: stored.is_shared,
         })
     }
 
@@ -223,6 +231,13 @@ impl Artifact {
         Ok(self)
     }
 
+    /// Returns whether another principal stored the artifact and shared it. Its raw bytes are its view
+    /// then, and no reader may see its secrets.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
     /// Returns whether the view shows marks in place of secrets.
     #[must_use]
     pub fn is_redacted(&self) -> bool {
@@ -261,6 +276,7 @@ impl Artifact {
             derived: None,
             newly_found: None,
             interrupt: self.interrupt.clone(),
+            is_shared: self.is_shared,
         }
     }
 

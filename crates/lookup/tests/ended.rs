@@ -67,6 +67,7 @@ fn stored(text: &[u8], source: &Arc<Watched>) -> Stored {
         view: Arc::clone(source) as _,
         derived: None,
         index: index.to_bytes(),
+        is_shared: false,
     }
 }
 

@@ -7,13 +7,18 @@
 //! <prefix>/v1/<tenant>/<handle>/view            the readable text, if it differs from the body
 //! <prefix>/v1/<tenant>/<handle>/index           the line index, put first
 //! <prefix>/v1/<tenant>/.sweep                   its time tells when a sweep began last
+//! <prefix>/v1/<tenant>/.shares-received/<handle> leave to read an output of another tenant
+//! <prefix>/v1/<tenant>/.shares-given/<name>        copies of such leaves, to list them
+//! <prefix>/v1/.key                              the key from which the names of tenants are made
 //! ```
+//!
+//! `<tenant>` is `shared`, or a [`Partition`]. A store sees one tenant only.
 //!
 //! Names are made from parsed handles only. In a name, a long handle has a dot in place of its slash.
 
 use object_store::path::{Path, PathPart};
 use spillgate_artifact::Handle;
-use spillgate_store::Piece;
+use spillgate_store::{Partition, Piece, ShareSide};
 
 /// The version of the layout.
 const VERSION: &str = "v1";
@@ -56,15 +61,34 @@ impl Object {
 /// Where the objects of a store are in its bucket.
 #[derive(Debug, Clone)]
 pub(crate) struct Layout {
+    /// Below this, the objects of all tenants are.
+    all: Path,
     root: Path,
 }
 
 impl Layout {
     /// Returns the layout below a prefix of the bucket.
     pub(crate) fn below(prefix: &Path) -> Self {
-        Self {
-            root: joined(&joined(prefix, VERSION), TENANT),
-        }
+        let all = joined(prefix, VERSION);
+        let root = joined(&all, TENANT);
+        Self { all, root }
+    }
+
+    /// Returns the layout of a tenant in the same bucket.
+    pub(crate) fn of(&self, tenant: &Partition) -> Self {
+        let root = joined(&self.all, tenant.name());
+        let all = self.all.clone();
+        Self { all, root }
+    }
+
+    /// Below this, the objects of all tenants are.
+    pub(crate) fn all(&self) -> &Path {
+        &self.all
+    }
+
+    /// The object with the key from which the names of tenants are made.
+    pub(crate) fn key(&self) -> Path {
+        joined(&self.all, ".key")
     }
 
     /// Below this, all objects of the store are.
@@ -75,6 +99,16 @@ impl Layout {
     /// The object whose time tells when a sweep began last.
     pub(crate) fn sweep(&self) -> Path {
         joined(&self.root, ".sweep")
+    }
+
+    /// The directory of the records of shares.
+    pub(crate) fn shares(&self, side: ShareSide) -> Path {
+        joined(&self.root, &format!(".{}", side.directory()))
+    }
+
+    /// The record of a share with this name.
+    pub(crate) fn share(&self, side: ShareSide, name: &str) -> Path {
+        joined(&self.shares(side), name)
     }
 
     /// Where an object for a check of the store is.
@@ -126,6 +160,25 @@ mod tests {
                     assert_eq!(layout.parse(&path), Some((handle, object)), "{path}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn tenants_have_no_objects_in_common() {
+        let names = ["a", "b"].map(|letter| format!("t-{}", letter.repeat(32)));
+        let tenants = names.map(|name| Partition::parse(&name).unwrap());
+        let shared = Layout::below(&Path::from("p"));
+        let mut layouts = vec![shared.clone()];
+        layouts.extend(tenants.iter().map(|tenant| shared.of(tenant)));
+        let handle = Handle::Short(Word::random());
+        for (at, one) in layouts.iter().enumerate() {
+            let path = one.path(handle, Object::Head);
+            assert!(path.prefix_matches(one.root()) && path.prefix_matches(one.all()));
+            for (other_at, other) in layouts.iter().enumerate() {
+                let is_own = other.parse(&path).is_some();
+                assert_eq!(is_own, at == other_at, "{path}");
+            }
+            assert_eq!(one.key(), Path::from("p/v1/.key"));
         }
     }
 

@@ -65,14 +65,15 @@ pub enum Sweep {
 
 /// Keeps artifacts in a bucket. Any number of processes on any machines may use the same bucket.
 #[derive(Debug, Clone)]
-pub struct BucketStore(Arc<Inner>);
+pub struct BucketStore(pub(crate) Arc<Inner>);
 
 #[derive(Debug)]
 pub(crate) struct Inner {
-    bucket: Arc<Bucket>,
+    pub(crate) bucket: Arc<Bucket>,
     cache: Arc<FileStore>,
-    waiting: Waiting,
-    clock: Arc<dyn Clock>,
+    /// The stores of all tenants of a bucket use the same threads.
+    pub(crate) waiting: Arc<Waiting>,
+    pub(crate) clock: Arc<dyn Clock>,
     options: Options,
     /// Permits for memory, of [`PERMIT`] bytes each.
     room: Arc<Semaphore>,
@@ -91,7 +92,17 @@ impl BucketStore {
             path: "the client of the bucket".into(),
             source,
         })?;
-        Ok(Self(Arc::new(Inner {
+        Ok(Self::with(bucket, cache, Arc::new(waiting), clock, options))
+    }
+
+    pub(crate) fn with(
+        bucket: Bucket,
+        cache: Arc<FileStore>,
+        waiting: Arc<Waiting>,
+        clock: Arc<dyn Clock>,
+        options: Options,
+    ) -> Self {
+        Self(Arc::new(Inner {
             bucket: Arc::new(bucket),
             cache,
             waiting,
@@ -99,7 +110,7 @@ impl BucketStore {
             options,
             room: Arc::new(Semaphore::new(permits(ROOM) as usize)),
             touched: Mutex::default(),
-        })))
+        }))
     }
 
     /// The address of the store.
@@ -194,7 +205,7 @@ fn permits(bytes: u64) -> u32 {
 
 impl Inner {
     /// Runs a part of the protocol.
-    fn ask<T, F>(
+    pub(crate) fn ask<T, F>(
         &self,
         part: impl FnOnce(Arc<Bucket>) -> F + Send + 'static,
     ) -> Result<T, StoreError>
@@ -354,6 +365,7 @@ impl Inner {
             index,
             derived: None,
             file: None,
+            is_shared: false,
         })
     }
 

@@ -56,6 +56,10 @@ pub struct LedgerEntry {
     /// Microseconds that Spillgate took, from the end of the result to the message.
     #[serde(default)]
     pub micros: u64,
+    /// Whether a search, a filter or an extraction found something; `None` for entries that ask for
+    /// nothing, and for those of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<bool>,
     /// What an extraction spent on its models; `None` for other entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extraction: Option<Spent>,
@@ -107,6 +111,7 @@ impl LedgerEntry {
             bytes_in: 0,
             results: 1,
             micros: 0,
+            found: None,
             extraction: None,
             secrets: BTreeMap::new(),
         }

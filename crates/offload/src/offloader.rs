@@ -108,6 +108,17 @@ impl Offloader {
         }
     }
 
+    /// Returns a copy that stores and reads in another store, and names no results by short numbers.
+    #[must_use]
+    pub fn with_store(self, store: Arc<dyn ArtifactStore>) -> Self {
+        let call_ids = Arc::default();
+        Self {
+            store,
+            call_ids,
+            ..self
+        }
+    }
+
     /// Returns a copy with another timeout for lookups.
     #[must_use]
     pub fn with_lookup_timeout(self, lookup_timeout: Duration) -> Self {
@@ -286,7 +297,7 @@ impl Offloader {
             false => self.store.open(handle)?,
         };
         let artifact = Artifact::open_until(stored, interrupt)?;
-        let artifact = match self.reveals {
+        let artifact = match self.reveals && !artifact.is_shared() {
             true => artifact,
             false => self.guarded(artifact)?,
         };

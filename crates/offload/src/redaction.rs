@@ -243,7 +243,12 @@ impl Offloader {
     /// Fails if the artifact has secrets and such results are blocked.
     pub(crate) fn guarded(&self, artifact: Artifact) -> Result<Artifact, RetrieveError> {
         let limits = self.policy.limits(&artifact.manifest().facts.origin);
-        let artifact = redacted(artifact, limits.redaction, self.redactor())?;
+        let redaction = match limits.redaction {
+            // Its owner showed secrets to its own models only.
+            Redaction::Off if artifact.is_shared() => Redaction::Mark,
+            redaction => redaction,
+        };
+        let artifact = redacted(artifact, redaction, self.redactor())?;
         if let Some(findings) = artifact.newly_found().filter(|found| !found.is_empty()) {
             let manifest = artifact.manifest();
             self.ledger.record(LedgerEntry {

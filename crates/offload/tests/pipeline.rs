@@ -280,7 +280,7 @@ fn every_exit_leaves_an_entry() {
     offered(&failing, large.as_bytes());
     let handle = stored.receipt.handle();
     working.outline(handle, TokenBudget::new(200)).unwrap();
-    working.extracted(handle, "an answer", Spent::default());
+    working.extracted(handle, "an answer", true, Spent::default());
     working.listed(Some("server".to_owned()), "definitions");
     let entries = ledger.0.lock().unwrap().join("\n");
     // The token count of a handle varies from run to run.

@@ -43,6 +43,7 @@ use spillgate_untrusted::marked;
 pub use failure::{FailurePick, picks, runner_prefix};
 pub use fit::{DEFAULT_TOKENS, within};
 pub use leads::{FirstRecord, Lead, failure_leads, first_record, leads};
+pub use log::signature as line_signature;
 pub use page::is_page;
 pub use parts::grouped;
 use parts::{SamplePlan, counted};

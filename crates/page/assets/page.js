@@ -60,46 +60,65 @@
   }
   $$(".copy").forEach(copies);
 
-  // The list of outputs.
-  const filters = $("#filters");
-  if (filters) {
+  // Keeps a part of the page up to date as long as it has `data-live`. Returns what asks for it now.
+  function follows(id, address, failed) {
     let tag = null, busy = false;
-    const every = 2000;
     async function refresh(forced) {
-      const list = $("#list");
-      if (busy || document.hidden || (!forced && !list.hasAttribute("data-live"))) return;
+      const part = document.getElementById(id);
+      if (busy || document.hidden || (!forced && !part.hasAttribute("data-live"))) return;
       busy = true;
       try {
-        const query = location.search;
-        const response = await ask(`${prefix}/rows${query}`, { headers: tag && !forced ? { "If-None-Match": tag } : {} });
+        const asked = address();
+        const response = await ask(asked, { headers: tag && !forced ? { "If-None-Match": tag } : {} });
         if (response.status !== 304) {
           const isFirst = tag === null;
           tag = response.headers.get("ETag");
-          const fresh = new DOMParser().parseFromString(await response.text(), "text/html").getElementById("list");
-          if (fresh && query === location.search) replace(list, fresh, !isFirst || forced);
+          const fresh = new DOMParser().parseFromString(await response.text(), "text/html").getElementById(id);
+          if (fresh && asked === address()) replace(part, fresh, !isFirst || forced);
         }
       } catch (error) {
-        const status = $(".status", list);
-        if (status) status.textContent = `The list is not up to date: ${error.message}`;
+        const status = $(failed, part);
+        if (status) status.textContent = `This is not up to date: ${error.message}`;
       } finally { busy = false; }
     }
-    // Keeps the rows that are there already, so that focus and selection stay.
+    // Keeps the rows that are there already, so that focus, selection and what was opened stay.
     function replace(old, fresh, marks) {
       const focused = document.activeElement?.closest?.("tr[data-key]")?.dataset.key;
+      const tops = new Map($$(".scroll[aria-label]", old).map((box) => [box.getAttribute("aria-label"), box.scrollTop]));
       const known = new Map($$("tr[data-key]", old).map((row) => [row.dataset.key, row]));
+      const opened = new Set($$("details[open]", old).map((part) => part.dataset.branch || $("summary", part)?.textContent));
       for (const row of $$("tr[data-key]", fresh)) {
         const own = known.get(row.dataset.key);
         if (!own) { if (marks) row.classList.add("new"); continue; }
         times(row);
         own.classList.remove("new");
-        if (own.innerHTML === row.innerHTML) row.replaceWith(own);
+        const branch = $("details[data-branch]", own);
+        // The content of a branch that was opened is not part of the fresh row.
+        if (branch?.dataset.read) $("details[data-branch]", row)?.replaceWith(branch);
+        else if (own.innerHTML === row.innerHTML) row.replaceWith(own);
       }
+      for (const part of $$("details:not([data-branch])", fresh)) if (opened.has($("summary", part)?.textContent)) part.open = true;
       times(fresh);
       old.replaceWith(document.adoptNode(fresh));
-      if (focused && !document.activeElement?.closest?.("#list")) $(`tr[data-key="${CSS.escape(focused)}"] a.open`)?.focus();
+      for (const [label, top] of tops) { const box = $(`.scroll[aria-label="${CSS.escape(label)}"]`, fresh); if (box) box.scrollTop = top; }
+      if (focused && !document.activeElement?.closest?.(`#${id}`)) $(`tr[data-key="${CSS.escape(focused)}"] :is(a.open, summary)`)?.focus();
     }
-    setInterval(() => refresh(false), every);
+    setInterval(() => refresh(false), 2000);
     document.addEventListener("visibilitychange", () => refresh(false));
+    return refresh;
+  }
+  if ($("#live")) {
+    follows("live", () => {
+      const query = new URLSearchParams(location.search);
+      query.set("part", "1");
+      return `${location.pathname}?${query}`;
+    }, ".status");
+  }
+
+  // The list of outputs.
+  const filters = $("#filters");
+  if (filters) {
+    const refresh = follows("list", () => `${prefix}/rows${location.search}`, ".status");
     filters.addEventListener("change", (event) => { if (event.target.type !== "search") filters.requestSubmit(); });
     // Typing filters at once.
     let typed;
@@ -159,13 +178,44 @@
       this.first = 1;
       this.marked = 0;
       this.secrets = $(".artifact").hasAttribute("data-secrets");
+      this.lens = "";
       this.resize();
       box.addEventListener("scroll", () => this.scrolled(), { passive: true });
       box.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
       box.addEventListener("keydown", (event) => this.key(event));
       new ResizeObserver(() => this.draw()).observe(box);
       addEventListener("hashchange", () => this.toHash());
-      if (!this.toHash()) this.draw();
+      const lens = $("select[name=lens]");
+      lens?.addEventListener("change", () => this.under(lens.value));
+      // What is folded is seen among all lines.
+      this.window.addEventListener("click", (event) => {
+        const row = this.lens && event.target.closest?.(".row");
+        if (row) this.leave(Number($(".n", row).textContent));
+      });
+      if (this.toHash()) return;
+      if (lens?.value) this.under(lens.value); else this.draw();
+    }
+    get parameters() { return `${this.secrets ? "&secrets=1" : ""}${this.lens ? `&lens=${this.lens}` : ""}`; }
+    // Shows all lines, only some, or similar ones folded, from about the same place on.
+    async under(lens) {
+      const place = $(".found-line"), before = this.lens;
+      const label = Number(this.window.firstElementChild?.firstElementChild?.textContent) || this.first;
+      this.lens = lens;
+      place.textContent = lens ? "reading all lines…" : "";
+      try {
+        const answer = await (await ask(`${this.address}?start=1&count=1&line=${label}${this.parameters}`)).json();
+        if (this.lens !== lens) return;
+        this.chunks.clear();
+        [this.total, this.marked] = [answer.total, 0];
+        this.resize();
+        place.textContent = lens ? `${grouped(answer.total)} ${answer.total === 1 ? "row" : "rows"}; a click on one leads to it among all lines` : "";
+        this.show(lens ? answer.row : label);
+      } catch (error) { this.lens = before; place.textContent = error.message; }
+      $("select[name=lens]").value = this.lens;
+    }
+    async leave(line) {
+      if (this.lens) await this.under("");
+      this.goto(line);
     }
     get visible() { return Math.ceil(this.box.clientHeight / HEIGHT); }
     get last() { return Math.max(1, this.total - Math.floor(this.box.clientHeight / HEIGHT) + 1); }
@@ -211,7 +261,7 @@
     toHash() {
       const found = /^#L(\d+)$/.exec(location.hash);
       if (!found) return false;
-      this.goto(Number(found[1]));
+      this.leave(Number(found[1]));
       return true;
     }
     goto(row) {
@@ -227,8 +277,9 @@
       }
       this.chunks.set(number, null);
       try {
-        const secrets = this.secrets ? "&secrets=1" : "";
-        const answer = await (await ask(`${this.address}?start=${number * CHUNK + 1}&count=${CHUNK}${secrets}`)).json();
+        const lens = this.lens;
+        const answer = await (await ask(`${this.address}?start=${number * CHUNK + 1}&count=${CHUNK}${this.parameters}`)).json();
+        if (lens !== this.lens) return;
         this.chunks.set(number, answer.rows);
         if (answer.total !== this.total) { this.total = answer.total; this.resize(); }
         for (const old of this.chunks.keys()) {
@@ -246,10 +297,11 @@
       const until = Math.min(this.total, this.first + this.visible);
       for (let row = this.first; row <= until; row++) {
         const chunk = this.chunks.get(Math.floor((row - 1) / CHUNK));
-        const [label, text, level] = chunk?.[(row - 1) % CHUNK] ?? ["", "", ""];
+        const [label, text, level, more] = chunk?.[(row - 1) % CHUNK] ?? ["", "", ""];
         const line = make("div", level ? `row ${level}` : "row");
         if (row === this.marked) line.classList.add("at");
         line.append(make("span", "n", label), make("span", "t", text));
+        if (more) line.append(make("span", "more-lines", more));
         rows.push(line);
       }
       this.window.replaceChildren(...rows);
@@ -263,13 +315,14 @@
     // Goes to the next or the previous error.
     async jump(back) {
       const place = $(".found-line");
-      const from = this.marked || (back ? this.first : this.first - 1);
+      const seen = this.lens ? Number(this.window.firstElementChild?.firstElementChild?.textContent) || 1 : this.first;
+      const from = this.marked || (back ? seen : seen - 1);
       place.textContent = "…";
       try {
         const address = this.address.replace(/\/lines$/, "/error");
         const { line } = await (await ask(`${address}?from=${from}${back ? "&back=1" : ""}`)).json();
         place.textContent = line ? `error in line ${grouped(line)}` : back ? "no error before this line" : "no error after this line";
-        if (line) { history.replaceState(null, "", `#L${line}`); this.goto(line); }
+        if (line) { history.replaceState(null, "", `#L${line}`); this.leave(line); }
       } catch (error) { place.textContent = error.message; }
     }
   }
@@ -279,7 +332,7 @@
     $$("[data-jump]").forEach((button) => button.addEventListener("click", () => viewer.jump(button.dataset.jump === "previous")));
     $("input[name=line]")?.addEventListener("change", (event) => {
       if (event.target.value) history.replaceState(null, "", `#L${event.target.value}`);
-      viewer.goto(Number(event.target.value) || 1);
+      viewer.leave(Number(event.target.value) || 1);
     });
   }
   // A link to a line leads to the text, also from another view.
@@ -445,7 +498,7 @@
       if (event.key === "Escape") event.target.blur?.();
       return;
     }
-    const rows = $$(".outputs a.open");
+    const rows = $$(".outputs a.open, .runs a.open, .steps summary");
     const at = rows.indexOf(document.activeElement);
     const step = (by) => rows.length ? rows[Math.max(0, Math.min(rows.length - 1, at + by))].focus() : viewer?.show(viewer.first + by);
     const actions = {

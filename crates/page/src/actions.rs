@@ -7,7 +7,7 @@ use axum::extract::{Path, Request, State};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderValue, Response, StatusCode};
 use spillgate_artifact::ByteSource;
-use spillgate_http_api::{Problem, streamed};
+use spillgate_http_api::{Problem, shared, streamed};
 use spillgate_store::Gone;
 
 use crate::asked::{Asked, handle, in_path};
@@ -118,6 +118,10 @@ impl Page {
             };
             return Err(Problem::callers(StatusCode::FORBIDDEN, "secrets", detail).hint(hint));
         }
-        Ok(self.store.open(handle)?.raw)
+        let stored = self.store.open(handle)?;
+        match stored.is_shared {
+            false => Ok(stored.raw),
+            true => Err(shared(handle)),
+        }
     }
 }

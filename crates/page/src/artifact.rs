@@ -11,7 +11,8 @@ use spillgate_outline::grouped;
 
 use crate::asked::{Asked, handle, in_path};
 use crate::frame::{Trouble, View, framed};
-use crate::viewer::ImageType;
+use crate::lens::Lens;
+use crate::viewer::{self, ImageType};
 use crate::{PREFIX, Page, diff, shown, table, tree};
 
 /// Maximum tokens of the shape. A person scrolls where a model pays.
@@ -303,6 +304,11 @@ fn rows(subject: &Subject, tab: Tab) -> Markup {
                 label { "Line " input type="number" name="line" min="1" max=(total) inputmode="numeric"; }
                 button type="button" data-jump="previous" title="Previous error (p)" { "↑ error" }
                 button type="button" data-jump="next" title="Next error (n)" { "↓ error" }
+                @if viewer::has_levels(subject.manifest.facts.stats.kind) {
+                    label { "Show " select name="lens" {
+                        @for (name, words, _) in Lens::NAMES { option value=(name) selected[Some(name) == subject.asked.text("lens")] { (words) } }
+                    } }
+                }
                 span.found-line role="status" {}
             }
         }

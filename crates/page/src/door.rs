@@ -4,6 +4,7 @@
 //! servers on the same host count as the same site, so requests that a browser says come from another
 //! origin are refused, too, unless they only open a page.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,9 +25,9 @@ use spillgate_artifact::{Clock, Timestamp};
 use spillgate_http_api::{Caller, Problem};
 use subtle::ConstantTimeEq;
 
+use crate::PREFIX;
 use crate::asked::Asked;
 use crate::frame::{self, bare};
-use crate::{PREFIX, Page};
 
 /// Bytes of a token or of the secret of a session.
 const SECRET: usize = 32;
@@ -48,11 +49,17 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
     connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// The sessions, and the token of the link.
-pub(crate) struct Door {
+pub struct Door {
     /// `None` if clients of the server send tokens of their own.
     token: Option<String>,
     sessions: Mutex<Vec<Session>>,
     clock: Arc<dyn Clock>,
+}
+
+impl fmt::Debug for Door {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Door")
+    }
 }
 
 struct Session {
@@ -72,12 +79,20 @@ fn is_same(one: &str, other: &str) -> bool {
 }
 
 impl Door {
-    pub(crate) fn new(clock: Arc<dyn Clock>, has_tokens: bool) -> Self {
+    /// Returns a door. If clients of the server send tokens, a person comes in with such a token;
+    /// otherwise with a link.
+    #[must_use]
+    pub fn new(clock: Arc<dyn Clock>, has_tokens: bool) -> Self {
         Self {
             token: (!has_tokens).then(secret),
             sessions: Mutex::default(),
             clock,
         }
+    }
+
+    /// Whether clients of the server send tokens.
+    pub(crate) fn has_tokens(&self) -> bool {
+        self.token.is_none()
     }
 
     /// Returns the path of the link that opens the page.
@@ -151,7 +166,7 @@ fn cookie(request: &Request) -> Option<String> {
 
 /// Passes a request on if it comes from a person with a session, or from a client with a token.
 pub(crate) async fn guarded(
-    State(page): State<Arc<Page>>,
+    State(door): State<Arc<Door>>,
     mut request: Request,
     next: Next,
 ) -> axum::response::Response {
@@ -164,7 +179,7 @@ pub(crate) async fn guarded(
     let has_token = request.extensions().get::<Caller>().is_some();
     // A login is by a token alone: a session would make any token good, and could renew itself.
     let secret = (!is_login).then(|| cookie(&request)).flatten();
-    let session = secret.and_then(|secret| page.door.caller(&secret));
+    let session = secret.and_then(|secret| door.caller(&secret));
     if let Some(caller) = session {
         // A cookie comes with every request, so a change must also show that one of our pages asks.
         if !request.method().is_safe() && !is_own(request.headers()) {
@@ -173,7 +188,7 @@ pub(crate) async fn guarded(
         }
         request.extensions_mut().insert(Caller(caller));
     } else if !is_open && !has_token {
-        return not_let_in(&page, request.headers());
+        return not_let_in(&door, request.headers());
     }
     next.run(request).await
 }
@@ -202,7 +217,7 @@ fn refused(status: StatusCode, what: &str) -> axum::response::Response {
 }
 
 /// The answer to a request without a session: a page for a person, a problem for a script.
-fn not_let_in(page: &Page, headers: &HeaderMap) -> axum::response::Response {
+fn not_let_in(door: &Door, headers: &HeaderMap) -> axum::response::Response {
     let accepts = headers.get("accept").and_then(|value| value.to_str().ok());
     if !accepts.is_some_and(|accepts| accepts.contains("text/html")) {
         return refused(
@@ -211,14 +226,14 @@ fn not_let_in(page: &Page, headers: &HeaderMap) -> axum::response::Response {
         );
     }
     let status = StatusCode::UNAUTHORIZED;
-    (status, bare("Log in", &form(page, false))).into_response()
+    (status, bare("Log in", &form(door, false))).into_response()
 }
 
-fn form(page: &Page, is_wrong: bool) -> Markup {
+fn form(door: &Door, is_wrong: bool) -> Markup {
     html! {
         h1 { "Spillgate" }
         @if is_wrong { p.notice role="alert" { "That token is not accepted." } }
-        @if page.door.token.is_some() {
+        @if door.token.is_some() {
             p { "Open the link that the program printed when it started. It is valid as long as the program runs." }
         } @else {
             p { "Log in with a token of this server." }
@@ -233,34 +248,34 @@ fn form(page: &Page, is_wrong: bool) -> Markup {
 
 /// `GET /login?token=…`: begins a session by the link, or shows the form.
 pub(crate) async fn by_link(
-    State(page): State<Arc<Page>>,
+    State(door): State<Arc<Door>>,
     request: Request,
 ) -> axum::response::Response {
     let asked = Asked::of_query(request.uri().query());
     match asked.text("token") {
-        None => bare("Log in", &form(&page, false)).into_response(),
-        token => let_in(&page, &request, token),
+        None => bare("Log in", &form(&door, false)).into_response(),
+        token => let_in(&door, &request, token),
     }
 }
 
 /// `POST /login`: begins a session by a token in a form.
 pub(crate) async fn by_form(
-    State(page): State<Arc<Page>>,
+    State(door): State<Arc<Door>>,
     request: Request,
 ) -> axum::response::Response {
     let (head, body) = request.into_parts();
     let asked = Asked::of_form(body).await;
     let request = Request::from_parts(head, Body::empty());
-    let_in(&page, &request, asked.text("token"))
+    let_in(&door, &request, asked.text("token"))
 }
 
-fn let_in(page: &Page, request: &Request, token: Option<&str>) -> axum::response::Response {
+fn let_in(door: &Door, request: &Request, token: Option<&str>) -> axum::response::Response {
     let known = request.extensions().get::<Caller>();
-    let Some(caller) = page.door.recognized(token, known) else {
+    let Some(caller) = door.recognized(token, known) else {
         let status = StatusCode::UNAUTHORIZED;
-        return (status, bare("Log in", &form(page, true))).into_response();
+        return (status, bare("Log in", &form(door, true))).into_response();
     };
-    let secret = page.door.begin(caller);
+    let secret = door.begin(caller);
     let name = cookie_name(request);
     let seconds = LASTS.as_secs();
     let cookie =
@@ -275,9 +290,9 @@ fn let_in(page: &Page, request: &Request, token: Option<&str>) -> axum::response
 }
 
 /// `POST /logout`: ends the session.
-pub(crate) async fn leave(State(page): State<Arc<Page>>, request: Request) -> Response<Body> {
+pub(crate) async fn leave(State(door): State<Arc<Door>>, request: Request) -> Response<Body> {
     if let Some(secret) = cookie(&request) {
-        page.door.end(&secret);
+        door.end(&secret);
     }
     to(&format!("{PREFIX}{LOGIN}"))
 }

@@ -1,13 +1,17 @@
 //! The frame of all views: the head, the navigation, and the page for errors.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use axum::body::Body;
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderValue, Response};
+use axum::extract::Request;
+use axum::http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use axum::http::{HeaderValue, Response, StatusCode};
 use axum::response::{Html, IntoResponse};
 use maud::{DOCTYPE, Markup, html};
 use serde_json::Value;
 use spillgate_http_api::Problem;
 
+use crate::asked::Asked;
 use crate::assets::address;
 use crate::{PREFIX, Page};
 
@@ -17,14 +21,18 @@ pub(crate) enum View {
     Outputs,
     Find,
     Meter,
+    Runs,
+    Gateway,
     /// A view that the navigation does not name.
     Other,
 }
 
-const VIEWS: [(View, &str, &str); 3] = [
+const VIEWS: [(View, &str, &str); 5] = [
     (View::Outputs, "/", "Outputs"),
     (View::Find, "/find", "Search all"),
+    (View::Runs, "/runs", "Runs"),
     (View::Meter, "/meter", "Meter"),
+    (View::Gateway, "/gateway", "Gateway"),
 ];
 
 fn head(title: &str) -> Markup {
@@ -55,7 +63,7 @@ pub(crate) fn framed(page: &Page, view: View, title: &str, content: &Markup) -> 
                         "Spillgate"
                     }
                     nav aria-label="Views" {
-                        @for (other, path, name) in VIEWS {
+                        @for (other, path, name) in VIEWS.into_iter().filter(|(view, ..)| page.offers(*view)) {
                             a href={ (PREFIX) (path) } aria-current=[(other == view).then_some("page")] { (name) }
                         }
                     }
@@ -70,6 +78,39 @@ pub(crate) fn framed(page: &Page, view: View, title: &str, content: &Markup) -> 
         }
     };
     Html(markup.into_string())
+}
+
+/// Returns a page that follows what it shows: its script asks for the content alone, with `part=1`, and
+/// puts the element `live` of the answer in place of that of the page.
+pub(crate) fn live(
+    page: &Page,
+    request: &Request,
+    view: View,
+    title: &str,
+    content: &Markup,
+) -> axum::response::Response {
+    match Asked::of_query(request.uri().query()).flag("part") {
+        true => unless_known(request.headers().get(IF_NONE_MATCH), content),
+        false => framed(page, view, title, content).into_response(),
+    }
+}
+
+/// Returns markup for the script, or status 304 if it has the same already.
+pub(crate) fn unless_known(
+    known: Option<&HeaderValue>,
+    markup: &Markup,
+) -> axum::response::Response {
+    let mut hash = DefaultHasher::new();
+    markup.0.hash(&mut hash);
+    let tag = format!("\"{:016x}\"", hash.finish());
+    if known.is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
+        return StatusCode::NOT_MODIFIED.into_response();
+    }
+    let mut response = Html(markup.0.clone()).into_response();
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        response.headers_mut().insert(ETAG, tag);
+    }
+    response
 }
 
 /// The list of keys, which `?` opens.

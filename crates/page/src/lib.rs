@@ -20,16 +20,21 @@ mod diff;
 mod door;
 mod find;
 mod frame;
+mod gateway;
+mod lens;
+mod level;
 mod list;
 mod meter;
 mod plot;
 mod routes;
+mod runs;
 mod shown;
 mod table;
 mod tree;
 mod viewer;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use spillgate_artifact::Handle;
@@ -39,8 +44,15 @@ use spillgate_store::ArtifactStore;
 use tokio::sync::Semaphore;
 
 use crate::catalogue::Catalogue;
-use crate::door::Door;
+use crate::frame::View;
+use crate::lens::{Lens, Rows};
+use crate::runs::Runs;
 use crate::table::Kept;
+
+pub use crate::door::Door;
+pub use crate::routes::{PageOf, router_of_many};
+pub use axum::Router;
+pub use gateway::{GatewayWatch, WatchedServer, WatchedSetting};
 
 /// The path below which all routes of the page stand.
 pub const PREFIX: &str = "/ui";
@@ -60,11 +72,14 @@ pub struct PageParts {
     pub ledger: Arc<FileLedger>,
     /// Prices in US dollars of a million tokens of a prompt, by model, for the meter.
     pub prices: Vec<(String, f64)>,
+    /// The directory of the traces of agents and extractions, if there is one.
+    pub traces: Option<PathBuf>,
+    /// The gateway that has this page, if one has it.
+    pub gateway: Option<Arc<dyn GatewayWatch>>,
     /// Whether the person at the browser is the owner of the store, who may also see the secrets in it.
     pub is_owner: bool,
-    /// Whether clients of the server send tokens. A person then logs in with such a token;
-    /// otherwise with the link of [`Page::link`].
-    pub has_tokens: bool,
+    /// Who comes in. The pages of several principals have the same door.
+    pub door: Arc<Door>,
     /// The version of the program.
     pub version: &'static str,
 }
@@ -77,11 +92,16 @@ pub struct Page {
     place: String,
     ledger: Arc<FileLedger>,
     prices: Vec<(String, f64)>,
+    runs: Runs,
+    gateway: Option<Arc<dyn GatewayWatch>>,
     is_owner: bool,
+    has_tokens: bool,
     version: &'static str,
-    door: Door,
+    door: Arc<Door>,
     catalogue: Arc<Catalogue>,
     tables: table::Orders,
+    /// The rows of logs under a lens, with or without secrets.
+    lenses: Kept<(Handle, bool, Lens), Arc<Rows>>,
     /// Permits for searches of all outputs.
     searches: Arc<Semaphore>,
     /// Whether the bytes of an output have secrets, which takes a look at all of them.
@@ -101,9 +121,9 @@ impl Page {
     #[must_use]
     pub fn new(parts: PageParts) -> Arc<Self> {
         let offloader = parts.api.tools().offloader.clone();
-        let clock = Arc::clone(offloader.clock());
         let catalogue = Catalogue::new(Arc::clone(&parts.store), offloader);
         Arc::clone(&catalogue).read_all();
+        let has_tokens = parts.door.has_tokens();
         Arc::new(Self {
             api: Arc::new(parts.api),
             shell: parts.shell,
@@ -111,11 +131,16 @@ impl Page {
             place: parts.place,
             ledger: parts.ledger,
             prices: parts.prices,
+            // Runs belong to the owner of the machine, not to the clients of a gateway.
+            runs: Runs::new(parts.traces.filter(|_| !has_tokens)),
+            gateway: parts.gateway,
             is_owner: parts.is_owner,
+            has_tokens,
             version: parts.version,
-            door: Door::new(clock, parts.has_tokens),
+            door: parts.door,
             catalogue,
             tables: table::Orders::default(),
+            lenses: Kept::default(),
             searches: Arc::new(Semaphore::new(find::SEARCHES)),
             verdicts: Kept::default(),
         })
@@ -126,6 +151,11 @@ impl Page {
     #[must_use]
     pub fn link(&self) -> Option<String> {
         self.door.link()
+    }
+
+    /// Whether a view is for those who can come to this page.
+    fn offers(&self, view: View) -> bool {
+        view != View::Runs || !self.has_tokens
     }
 
     /// Returns the look-ups with marks in place of secrets.

@@ -1,14 +1,12 @@
 //! The list of outputs: filters, one page of rows, and the rows alone for the script that keeps the
 //! page up to date.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Request, State};
-use axum::http::header::{ETAG, IF_NONE_MATCH};
-use axum::http::{HeaderValue, StatusCode};
-use axum::response::{Html, IntoResponse, Response};
+use axum::http::header::IF_NONE_MATCH;
+use axum::response::{Html, Response};
 use maud::{Markup, html};
 use spillgate_artifact::{ContentKind, Manifest};
 use spillgate_http_api::Problem;
@@ -16,7 +14,7 @@ use spillgate_outline::grouped;
 
 use crate::asked::{Asked, in_path};
 use crate::catalogue::{Filter, Names, Order, Part};
-use crate::frame::{Trouble, View, framed};
+use crate::frame::{Trouble, View, framed, unless_known};
 use crate::{PREFIX, Page, shown};
 
 /// Rows of a page.
@@ -130,18 +128,8 @@ pub(crate) async fn fragment(
 ) -> Result<Response, Trouble> {
     let known = request.headers().get(IF_NONE_MATCH).cloned();
     let asked = Asked::of_query(request.uri().query());
-    let text = shown_to(&page, asked, rows).await?.into_string();
-    let mut hash = DefaultHasher::new();
-    text.hash(&mut hash);
-    let tag = format!("\"{:016x}\"", hash.finish());
-    if known.is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
-        return Ok(StatusCode::NOT_MODIFIED.into_response());
-    }
-    let mut response = Html(text).into_response();
-    if let Ok(tag) = HeaderValue::from_str(&tag) {
-        response.headers_mut().insert(ETAG, tag);
-    }
-    Ok(response)
+    let rows = shown_to(&page, asked, rows).await?;
+    Ok(unless_known(known.as_ref(), &rows))
 }
 
 fn filters(shown: &Shown) -> Markup {
@@ -278,19 +266,5 @@ fn pages(shown: &Shown) -> Markup {
             shown.asked.with(&[("page", &page.to_string())])
         )
     };
-    html! {
-        @if last > 1 || number > 1 {
-            nav.pages aria-label="Pages" {
-                @if number > 1 {
-                    a href=(to(1)) { "First" }
-                    a rel="prev" href=(to(number - 1)) { "Previous" }
-                }
-                span { "page " (grouped(number as u64)) " of " (grouped(last as u64)) }
-                @if number < last {
-                    a rel="next" href=(to(number + 1)) { "Next" }
-                    a href=(to(last)) { "Last" }
-                }
-            }
-        }
-    }
+    shown::pages(number, last, &to)
 }

@@ -11,7 +11,7 @@ use spillgate_http_api::Problem;
 use spillgate_outline::grouped;
 use spillgate_retrieval::{Account, Sums};
 
-use crate::asked::Asked;
+use crate::asked::{Asked, in_path};
 use crate::frame::{Trouble, View, framed};
 use crate::plot::{self, Day};
 use crate::{PREFIX, Page, shown};
@@ -21,6 +21,9 @@ const DAYS: [usize; 3] = [14, 30, 90];
 
 /// Rows of a table; the others are added up in one.
 const ROWS: usize = 100;
+
+/// Outputs in the table of look-ups.
+const OUTPUTS: usize = 25;
 
 /// Seconds of a day.
 const DAY: u64 = 86_400;
@@ -45,27 +48,32 @@ pub(crate) async fn meter(
         let entries = of.ledger.entries();
         let entries = entries.map_err(|error| Problem::ours("ledger", error.to_string()))?;
         let now = api.tools().offloader.clock().now();
-        Ok((Account::of(&entries), now))
+        let account = Account::of(&entries);
+        Ok(content(&of, &account, now, days, price))
     });
-    let (account, now) = work.await?;
-    let content = html! {
+    let content = work.await?;
+    Ok(framed(&page, View::Meter, "Meter", &content))
+}
+
+fn content(page: &Page, account: &Account, now: Timestamp, days: usize, price: f64) -> Markup {
+    html! {
         h1 { "Meter" }
         (headline(&account.total, price))
-        (choices(&page, days, price))
+        (choices(page, days, price))
         section aria-labelledby="by-day" {
             h2 #by-day { "By day" }
             (plot::days(&by_day(&account.days, now, days)))
         }
         (table("By server", "Server", &account.servers))
         (table("By tool", "Tool", &account.tools))
-        (extractions(&account))
-        (tool_lists(&account))
+        (looked_up(page, account))
+        (extractions(account))
+        (tool_lists(account))
         p.faint {
             (grouped(account.passed_through)) " results passed through the gateway unchanged. The figures are those of "
             code { "spillgate stats" } ". Times are in UTC; what a person reads on this page is not counted."
         }
-    };
-    Ok(framed(&page, View::Meter, "Meter", &content))
+    }
 }
 
 /// Returns the days up to now, also those without entries.
@@ -140,34 +148,41 @@ fn choices(page: &Page, days: usize, price: f64) -> Markup {
     }
 }
 
+/// Returns a table of figures under a heading. The first column has names, the others numbers.
+fn figures(title: &str, columns: &[&str], rows: &Markup) -> Markup {
+    html! {
+        section {
+            h2 { (title) }
+            div.scroll tabindex="0" role="region" aria-label=(title) {
+                table.figures-of {
+                    thead { tr { @for (at, column) in columns.iter().enumerate() { th.number[at > 0] scope="col" { (column) } } } }
+                    tbody { (rows) }
+                }
+            }
+        }
+    }
+}
+
 fn table(title: &str, name: &str, all: &BTreeMap<String, Sums>) -> Markup {
     let mut rows: Vec<_> = all.iter().collect();
     rows.sort_by_key(|(_, sums)| std::cmp::Reverse(sums.tokens_saved));
     let most = rows.first().map_or(0, |(_, sums)| sums.tokens_saved.max(0));
+    let columns = [
+        name,
+        "Stored",
+        "Came in, measured",
+        "estimated",
+        "Shown",
+        "Look-ups",
+        "Read later",
+        "Kept out",
+        "Share",
+        "ms each",
+    ];
+    let shown = html! { @for (name, sums) in rows.iter().take(ROWS) { (row(name, sums, most)) } };
     html! {
-        @if !rows.is_empty() {
-            section {
-                h2 { (title) }
-                div.scroll tabindex="0" role="region" aria-label=(title) {
-                    table.figures-of {
-                        thead { tr {
-                            th scope="col" { (name) }
-                            th.number scope="col" { "Stored" }
-                            th.number scope="col" { "Came in, measured" }
-                            th.number scope="col" { "estimated" }
-                            th.number scope="col" { "Shown" }
-                            th.number scope="col" { "Look-ups" }
-                            th.number scope="col" { "Read later" }
-                            th.number scope="col" { "Kept out" }
-                            th scope="col" aria-label="Share" {}
-                            th.number scope="col" { "ms each" }
-                        } }
-                        tbody { @for (name, sums) in rows.iter().take(ROWS) { (row(name, sums, most)) } }
-                    }
-                }
-                @if rows.len() > ROWS { p.faint { "… and " (grouped((rows.len() - ROWS) as u64)) " more, which " code { "spillgate stats" } " lists." } }
-            }
-        }
+        @if !rows.is_empty() { (figures(title, &columns, &shown)) }
+        @if rows.len() > ROWS { p.faint { "… and " (grouped((rows.len() - ROWS) as u64)) " more, which " code { "spillgate stats" } " lists." } }
     }
 }
 
@@ -190,79 +205,94 @@ fn row(name: &str, sums: &Sums, most: i64) -> Markup {
     }
 }
 
-fn extractions(account: &Account) -> Markup {
-    let asked: Vec<_> = account
-        .tools
-        .iter()
-        .filter(|(_, sums)| sums.extraction.count > 0)
-        .collect();
-    let all = &account.total.extraction;
-    html! {
-        @if all.count > 0 {
-            section {
-                h2 { "Extractions" }
-                div.scroll tabindex="0" role="region" aria-label="Extractions" {
-                    table.figures-of {
-                        thead { tr {
-                            th scope="col" { "Tool" }
-                            th.number scope="col" { "Answers" }
-                            th.number scope="col" { "Fell back" }
-                            th.number scope="col" { "Calls" }
-                            th.number scope="col" { "Tokens in" }
-                            th.number scope="col" { "Cached" }
-                            th.number scope="col" { "Out" }
-                            th.number scope="col" { "Cost" }
-                            th.number scope="col" { "ms each" }
-                        } }
-                        tbody {
-                            @for (name, of) in asked.iter().map(|(name, sums)| (name.as_str(), &sums.extraction)).chain([("all", all)]) {
-                                tr {
-                                    th scope="row" { (shown::line(name, 80)) }
-                                    td.number { (grouped(of.count)) }
-                                    td.number { (grouped(of.fallbacks)) }
-                                    td.number { (grouped(of.calls)) }
-                                    td.number { (grouped(of.input_tokens)) }
-                                    td.number { (grouped(of.cached_input_tokens)) }
-                                    td.number { (grouped(of.output_tokens)) }
-                                    td.number { (of.price()) }
-                                    td.number { (format!("{:.1}", of.milliseconds)) }
-                                }
-                            }
-                        }
-                    }
+/// What was looked up again, and how often it was found.
+fn looked_up(page: &Page, account: &Account) -> Markup {
+    let mut outputs: Vec<_> = account.outputs.iter().collect();
+    outputs.sort_by_key(|(_, of)| std::cmp::Reverse((of.times, of.tokens)));
+    let total = &account.total;
+    let asked = total.found + total.in_vain;
+    let percent = total.found as f64 / asked.max(1) as f64 * 100.0;
+    let columns = ["Output", "Look-ups", "Found", "Not found", "Tokens shown"];
+    let rows = html! {
+        @for (handle, of) in outputs.iter().take(OUTPUTS) {
+            tr {
+                th scope="row" {
+                    @if page.store.manifest(**handle).is_ok() {
+                        a href={ (PREFIX) "/a/" (in_path(**handle)) } { (shown::line(&of.tool, 60)) }
+                    } @else { (shown::line(&of.tool, 60)) " " span.faint { "(removed)" } }
+                    " " code.faint { (handle) }
                 }
-                p.faint { "These tokens belong to other models, so they do not reduce what was kept out." }
+                td.number { (grouped(of.times)) }
+                td.number { (grouped(of.found)) }
+                td.number { (grouped(of.in_vain)) }
+                td.number { (grouped(of.tokens)) }
+            }
+        }
+    };
+    html! {
+        @if !outputs.is_empty() {
+            (figures("Looked up again", &columns, &rows))
+            @if outputs.len() > OUTPUTS { p.faint { "… and " (grouped((outputs.len() - OUTPUTS) as u64)) " more outputs." } }
+            p.faint {
+                @if asked > 0 {
+                    (grouped(total.found)) " of " (grouped(asked)) " searches, filters and extractions found what they asked for (" (format!("{percent:.0}")) "%). "
+                }
+                "Reading lines asks for nothing, so it counts as neither. "
+                (grouped(account.outputs.len() as u64)) " of " (grouped(total.offloaded)) " stored outputs were looked up."
             }
         }
     }
 }
 
+fn extractions(account: &Account) -> Markup {
+    let all = &account.total.extraction;
+    let asked = account.tools.iter();
+    let asked = asked.filter(|(_, sums)| sums.extraction.count > 0);
+    let asked = asked.map(|(name, sums)| (name.as_str(), &sums.extraction));
+    let columns = [
+        "Tool",
+        "Answers",
+        "Fell back",
+        "Calls",
+        "Tokens in",
+        "Cached",
+        "Out",
+        "Cost",
+        "ms each",
+    ];
+    let rows = html! {
+        @for (name, of) in asked.chain([("all", all)]) {
+            tr {
+                th scope="row" { (shown::line(name, 80)) }
+                @for figure in [of.count, of.fallbacks, of.calls, of.input_tokens, of.cached_input_tokens, of.output_tokens] {
+                    td.number { (grouped(figure)) }
+                }
+                td.number { (of.price()) }
+                td.number { (format!("{:.1}", of.milliseconds)) }
+            }
+        }
+    };
+    html! {
+        @if all.count > 0 {
+            (figures("Extractions", &columns, &rows))
+            p.faint { "These tokens belong to other models, so they do not reduce what was kept out." }
+        }
+    }
+}
+
 fn tool_lists(account: &Account) -> Markup {
+    let columns = ["Server", "Tools", "Tokens of all", "Listed"];
+    let rows = html! {
+        @for (server, list) in &account.tool_lists {
+            tr {
+                th scope="row" { (shown::line(server, 80)) }
+                @for figure in [list.tools, list.tokens, list.listed] { td.number { (grouped(figure)) } }
+            }
+        }
+    };
     html! {
         @if !account.tool_lists.is_empty() {
-            section {
-                h2 { "Lists of tools, in every request of a model" }
-                div.scroll tabindex="0" role="region" aria-label="Lists of tools" {
-                    table.figures-of {
-                        thead { tr {
-                            th scope="col" { "Server" }
-                            th.number scope="col" { "Tools" }
-                            th.number scope="col" { "Tokens of all" }
-                            th.number scope="col" { "Listed" }
-                        } }
-                        tbody {
-                            @for (server, list) in &account.tool_lists {
-                                tr {
-                                    th scope="row" { (shown::line(server, 80)) }
-                                    td.number { (grouped(list.tools)) }
-                                    td.number { (grouped(list.tokens)) }
-                                    td.number { (grouped(list.listed)) }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
+            (figures("Lists of tools, in every request of a model", &columns, &rows))
         }
     }
 }

@@ -165,7 +165,7 @@ fn short(count: u64) -> String {
 }
 
 /// Returns a coordinate with one decimal.
-fn at(coordinate: f64) -> String {
+pub(crate) fn at(coordinate: f64) -> String {
     let text = format!("{coordinate:.1}");
     text.trim_end_matches(".0").to_owned()
 }

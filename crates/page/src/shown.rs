@@ -28,6 +28,36 @@ pub(crate) fn tokens(tokens: Tokens) -> String {
     format!("{about}{}", grouped(tokens.count))
 }
 
+/// Returns a duration in milliseconds in a readable unit.
+pub(crate) fn took(millis: u64) -> String {
+    match millis {
+        0..1000 => format!("{millis} ms"),
+        1000..60_000 => format!("{}.{} s", millis / 1000, millis % 1000 / 100),
+        60_000..3_600_000 => format!("{}m {}s", millis / 60_000, millis / 1000 % 60),
+        _ => format!("{}h {}m", grouped(millis / 3_600_000), millis / 60_000 % 60),
+    }
+}
+
+/// Returns the links to other pages of a list; nothing if there is only one page. `to` returns the
+/// address of a page.
+pub(crate) fn pages(number: usize, last: usize, to: &dyn Fn(usize) -> String) -> Markup {
+    html! {
+        @if last > 1 || number > 1 {
+            nav.pages aria-label="Pages" {
+                @if number > 1 {
+                    a href=(to(1)) { "First" }
+                    a rel="prev" href=(to(number - 1)) { "Previous" }
+                }
+                span { "page " (grouped(number as u64)) " of " (grouped(last as u64)) }
+                @if number < last {
+                    a rel="next" href=(to(number + 1)) { "Next" }
+                    a href=(to(last)) { "Last" }
+                }
+            }
+        }
+    }
+}
+
 /// Returns a time, which the script replaces by the time here.
 pub(crate) fn time(at: Timestamp) -> Markup {
     let exact = at.to_string();

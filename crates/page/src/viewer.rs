@@ -12,13 +12,16 @@ use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::http::{HeaderValue, Response, StatusCode};
 use axum::response::IntoResponse;
 use serde::Serialize;
-use serde_json::json;
-use spillgate_artifact::{ContentKind, Manifest};
+use serde_json::{Value, json};
+use spillgate_artifact::{ContentKind, Handle, Interrupt, Manifest};
 use spillgate_http_api::{Problem, streamed};
 use spillgate_lookup::{Artifact, LookupError};
+use spillgate_outline::grouped;
 
 use crate::asked::{Asked, handle};
 use crate::frame::as_json;
+use crate::lens::{Lens, Rows};
+use crate::level::Level;
 use crate::{Page, shown};
 
 /// Most rows of an answer.
@@ -30,113 +33,118 @@ const LONGEST: usize = 2000;
 /// Bytes of a row of bytes.
 const BYTES: u64 = 16;
 
-/// Bytes at the beginning of a line in which its level is looked for.
-const LEVEL: usize = 160;
-
 /// Lines that are read at a time on the way back to an error.
 const STEP: u64 = 4096;
 
 /// Maximum size of an image, in bytes.
 const IMAGE: u64 = 64 << 20;
 
-/// A row: what stands before it, its text, and its level.
+/// A row: what stands before it, its text, its level, and what is folded into it.
 #[derive(Debug, Serialize)]
-struct Row(String, String, &'static str);
-
-/// How bad a line of a log is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Level {
-    Error,
-    Warning,
-    Detail,
-    None,
-}
-
-impl Level {
-    /// Returns the class of a row.
-    fn class(self) -> &'static str {
-        match self {
-            Self::Error => "e",
-            Self::Warning => "w",
-            Self::Detail => "d",
-            Self::None => "",
-        }
-    }
-
-    /// Finds the level of a line by the words that loggers and compilers write.
-    fn of(line: &[u8]) -> Self {
-        const ERRORS: [&str; 9] = [
-            "ERROR",
-            "FATAL",
-            "CRITICAL",
-            "SEVERE",
-            "PANIC",
-            "error:",
-            "error[",
-            "Error:",
-            "panicked at",
-        ];
-        const WARNINGS: [&str; 3] = ["WARN", "warning:", "Warning:"];
-        const DETAILS: [&str; 2] = ["DEBUG", "TRACE"];
-        let line = &line[..line.len().min(LEVEL)];
-        let line = String::from_utf8_lossy(line);
-        let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
-        if has(&ERRORS) || line.starts_with("FAILED") || line.contains(" FAILED") {
-            Self::Error
-        } else if has(&WARNINGS) {
-            Self::Warning
-        } else if has(&DETAILS) {
-            Self::Detail
-        } else {
-            Self::None
-        }
-    }
-}
+struct Row(
+    String,
+    String,
+    &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")] Option<String>,
+);
 
 /// Whether lines of this kind have levels.
-fn has_levels(kind: ContentKind) -> bool {
+pub(crate) fn has_levels(kind: ContentKind) -> bool {
     matches!(
         kind,
         ContentKind::Log | ContentKind::Text | ContentKind::Ndjson
     )
 }
 
-/// `GET /a/{handle}/lines?start=&count=`: lines of the text, counted from 1.
+/// Reads what the script asks for, where it does not hold up other requests.
+async fn answered(
+    page: Arc<Page>,
+    named: &str,
+    request: Request,
+    read: impl FnOnce(&Page, Handle, &Asked, &Interrupt) -> Result<Value, Problem> + Send + 'static,
+) -> Result<Response<Body>, Problem> {
+    let handle = handle(named)?;
+    let asked = Asked::of_query(request.uri().query());
+    let of = Arc::clone(&page);
+    let work = Arc::clone(&page.api).work(move |_, wait| read(&of, handle, &asked, wait));
+    Ok(as_json(&work.await?))
+}
+
+/// Returns which rows are asked for: the first, counted from 1, and how many.
+fn range(asked: &Asked) -> Result<(u64, u64), Problem> {
+    let start: u64 = asked.number("start", 1)?;
+    Ok((start.max(1), asked.number("count", MOST)?.min(MOST)))
+}
+
+fn unread(error: io::Error) -> Problem {
+    Problem::from(&LookupError::from(error))
+}
+
+/// `GET /a/{handle}/lines?start=&count=&lens=&line=`: lines of the text, counted from 1. With a lens,
+/// rows under it; `line` then asks for the row of a line, too.
 pub(crate) async fn lines(
     State(page): State<Arc<Page>>,
     Path(named): Path<String>,
     request: Request,
 ) -> Result<Response<Body>, Problem> {
-    let handle = handle(&named)?;
-    let asked = Asked::of_query(request.uri().query());
-    let (start, count) = (
-        asked.number("start", 1)?,
-        asked.number("count", MOST)?.min(MOST),
-    );
-    let of = Arc::clone(&page);
-    let work = Arc::clone(&page.api).work(move |_, wait| {
-        let offloader = of.offloader_for(asked.flag("secrets")).within(wait);
-        let artifact = offloader.artifact(handle)?;
-        let rows = rows_of(&artifact, start, count).map_err(LookupError::from);
-        let rows = rows.map_err(|error| Problem::from(&error))?;
-        Ok(json!({ "total": artifact.view().lines(), "rows": rows }))
-    });
-    Ok(as_json(&work.await?))
+    let read = |page: &Page, handle, asked: &Asked, wait: &Interrupt| {
+        let (start, count) = range(asked)?;
+        let reveals = page.is_owner && asked.flag("secrets");
+        let artifact = page.offloader_for(reveals).within(wait).artifact(handle)?;
+        let Some(lens) = asked.text("lens").and_then(Lens::of) else {
+            let rows = rows_of(&artifact, start, count).map_err(unread)?;
+            return Ok(json!({ "total": artifact.view().lines(), "rows": rows }));
+        };
+        let read = || Rows::of(&artifact, lens).map(Arc::new).map_err(unread);
+        let under = page.lenses.get((handle, reveals, lens), read)?;
+        let rows = rows_under(&artifact, &under, start, count).map_err(unread)?;
+        let row = under.row_of(asked.number("line", 1)?);
+        Ok(json!({ "total": under.total, "rows": rows, "row": row }))
+    };
+    answered(page, &named, request, read).await
 }
 
 fn rows_of(artifact: &Artifact, start: u64, count: u64) -> io::Result<Vec<Row>> {
     let levels = has_levels(artifact.manifest().facts.stats.kind);
-    let mut lines = artifact.view().lines_from(start.max(1))?;
+    let mut lines = artifact.view().lines_from(start)?;
     let mut rows = Vec::new();
     while rows.len() < usize::try_from(count).unwrap_or(0)
         && let Some((line, bytes)) = lines.next_bytes()?
     {
-        let level = if levels {
-            Level::of(bytes)
-        } else {
-            Level::None
+        rows.push(row(line.number, bytes, levels));
+    }
+    Ok(rows)
+}
+
+fn row(number: u64, bytes: &[u8], has_levels: bool) -> Row {
+    let level = match has_levels {
+        true => Level::of(bytes),
+        false => Level::None,
+    };
+    Row(number.to_string(), text_of(bytes), level.class(), None)
+}
+
+/// Returns rows under a lens. Lines that follow each other are read in one go.
+fn rows_under(artifact: &Artifact, under: &Rows, start: u64, count: u64) -> io::Result<Vec<Row>> {
+    let wanted = (start..start.saturating_add(count)).map_while(|row| under.row(row));
+    let mut rows = Vec::new();
+    let mut lines = None;
+    let mut next = 0;
+    for shown in wanted {
+        let reading = match lines.take() {
+            Some(reading) if shown.line == next => reading,
+            _ => artifact.view().lines_from(shown.line)?,
         };
-        rows.push(Row(line.number.to_string(), text_of(bytes), level.class()));
+        let reading = lines.insert(reading);
+        let Some((line, bytes)) = reading.next_bytes()? else {
+            break;
+        };
+        let mut row = row(line.number, bytes, true);
+        if shown.hidden > 0 {
+            row.3 = Some(format!("+ {} lines like it", grouped(shown.hidden)));
+        }
+        rows.push(row);
+        next = shown.line + 1;
     }
     Ok(rows)
 }
@@ -160,21 +168,16 @@ pub(crate) async fn error(
     Path(named): Path<String>,
     request: Request,
 ) -> Result<Response<Body>, Problem> {
-    let handle = handle(&named)?;
-    let asked = Asked::of_query(request.uri().query());
-    let from: u64 = asked.number("from", 0)?;
-    let work = Arc::clone(&page.api).work(move |api, wait| {
-        let offloader = api.tools().offloader.within(wait);
-        let artifact = offloader.artifact(handle)?;
+    let read = |page: &Page, handle, asked: &Asked, wait: &Interrupt| {
+        let from: u64 = asked.number("from", 0)?;
+        let artifact = page.offloader().within(wait).artifact(handle)?;
         let line = match asked.flag("back") {
             true => error_before(&artifact, from),
             false => error_from(&artifact, from.saturating_add(1), u64::MAX),
         };
-        let line = line.map_err(LookupError::from);
-        let line = line.map_err(|error| Problem::from(&error))?;
-        Ok(json!({ "line": line }))
-    });
-    Ok(as_json(&work.await?))
+        Ok(json!({ "line": line.map_err(unread)? }))
+    };
+    answered(page, &named, request, read).await
 }
 
 /// Returns the first line with an error in `start..end`.
@@ -214,23 +217,21 @@ pub(crate) async fn hex(
     Path(named): Path<String>,
     request: Request,
 ) -> Result<Response<Body>, Problem> {
-    let handle = handle(&named)?;
-    let asked = Asked::of_query(request.uri().query());
-    let start: u64 = asked.number("start", 1)?;
-    let count = asked.number("count", MOST)?.min(MOST);
-    let of = Arc::clone(&page);
-    let work = Arc::clone(&page.api).work(move |_, _| {
-        let raw = of.raw(handle, asked.flag("secrets"))?;
-        let from = start.max(1).saturating_sub(1).saturating_mul(BYTES);
+    let read = |page: &Page, handle, asked: &Asked, _: &Interrupt| {
+        let (start, count) = range(asked)?;
+        let raw = page.raw(handle, asked.flag("secrets"))?;
+        let from = (start - 1).saturating_mul(BYTES);
         let bytes = raw.bytes(from, from.saturating_add(count * BYTES));
-        let bytes = bytes.map_err(LookupError::from);
-        let bytes = bytes.map_err(|error| Problem::from(&error))?;
+        let bytes = bytes.map_err(unread)?;
         let rows: Vec<Row> = (bytes.chunks(16).zip(0_u64..))
-            .map(|(bytes, at)| Row(format!("{:08x}", from + at * BYTES), hex_row(bytes), ""))
+            .map(|(bytes, at)| {
+                let place = format!("{:08x}", from + at * BYTES);
+                Row(place, hex_row(bytes), "", None)
+            })
             .collect();
         Ok(json!({ "total": raw.len().div_ceil(BYTES), "rows": rows }))
-    });
-    Ok(as_json(&work.await?))
+    };
+    answered(page, &named, request, read).await
 }
 
 /// Returns bytes as hexadecimal digits and as characters.
@@ -337,25 +338,6 @@ pub(crate) async fn image(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn levels_are_those_of_loggers_and_compilers() {
-        for (line, class) in [
-            ("2026-11-26 ERROR it broke", "e"),
-            ("error[E0308]: mismatched types", "e"),
-            ("src/main.c:3: error: no", "e"),
-            ("test a ... FAILED", "e"),
-            ("warning: unused", "w"),
-            ("WARN slow", "w"),
-            ("DEBUG fine", "d"),
-            ("INFO no errors", ""),
-            ("", ""),
-        ] {
-            assert_eq!(Level::of(line.as_bytes()).class(), class, "{line}");
-        }
-        let late = format!("{}ERROR", "x".repeat(LEVEL));
-        assert_eq!(Level::of(late.as_bytes()), Level::None);
-    }
 
     #[test]
     fn a_row_is_short_and_harmless() {

@@ -4,9 +4,13 @@
 
 #[path = "page/door.rs"]
 mod door;
+#[path = "page/gateway.rs"]
+mod gateway;
 #[path = "page/hostile.rs"]
 mod hostile;
 #[path = "page/house.rs"]
 mod house;
+#[path = "page/runs.rs"]
+mod runs;
 #[path = "page/views.rs"]
 mod views;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use spillgate_artifact::Tokens;
+use spillgate_artifact::{Handle, Tokens};
 use spillgate_llm::Dollars;
 use spillgate_offload::{Exit, LedgerEntry, Spent};
 
@@ -21,8 +21,25 @@ pub struct Account {
     pub days: BTreeMap<String, Sums>,
     /// The last list of each server that has a long list of tools or is searched.
     pub tool_lists: BTreeMap<String, ToolList>,
+    /// What was looked up of each output, extractions included.
+    pub outputs: BTreeMap<Handle, LookedUp>,
     /// Number of results that passed through unchanged.
     pub passed_through: u64,
+}
+
+/// The look-ups and extractions of an output.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LookedUp {
+    /// The tool that made the output, as in [`Account::tools`].
+    pub tool: String,
+    /// Look-ups and extractions.
+    pub times: u64,
+    /// Those that asked for something and found it.
+    pub found: u64,
+    /// Those that asked for something and did not find it.
+    pub in_vain: u64,
+    /// Tokens that were shown.
+    pub tokens: u64,
 }
 
 impl Account {
@@ -66,8 +83,26 @@ impl Account {
         if entry.exit != Exit::Listed {
             let of_server = server.map(|name| format!("{name}/")).unwrap_or_default();
             let name = format!("{of_server}{}", entry.tool);
+            self.add_output(entry, &name);
             self.tools.entry(name).or_default().add(entry);
         }
+    }
+}
+
+impl Account {
+    fn add_output(&mut self, entry: &LedgerEntry, tool: &str) {
+        let is_look_up = matches!(entry.exit, Exit::Retrieved | Exit::Extracted);
+        let Some(handle) = entry.handle.filter(|_| is_look_up) else {
+            return;
+        };
+        let of = self.outputs.entry(handle).or_default();
+        if of.tool.is_empty() {
+            tool.clone_into(&mut of.tool);
+        }
+        of.times += 1;
+        of.found += u64::from(entry.found == Some(true));
+        of.in_vain += u64::from(entry.found == Some(false));
+        of.tokens += entry.tokens_shown.count;
     }
 }
 
@@ -91,6 +126,10 @@ pub struct Sums {
     pub not_stored: u64,
     /// Pages read or searched; extractions are counted separately.
     pub retrievals: u64,
+    /// Look-ups and extractions that asked for something and found it.
+    pub found: u64,
+    /// Look-ups and extractions that asked for something and did not find it.
+    pub in_vain: u64,
     /// Tokens of the results that were too large.
     pub tokens_in: u64,
     /// The part of `tokens_in` that was extrapolated, not counted.
@@ -198,6 +237,8 @@ impl Sums {
                     Some(spent) => self.extraction.add(spent),
                     None => self.retrievals += 1,
                 }
+                self.found += u64::from(entry.found == Some(true));
+                self.in_vain += u64::from(entry.found == Some(false));
                 self.tokens_retrieved += shown.count;
                 self.tokens_retrieved_estimated += estimated(shown);
             }

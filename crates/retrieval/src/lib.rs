@@ -13,7 +13,7 @@ mod definitions;
 mod fixture;
 mod tools;
 
-pub use account::{Account, Extractions, Sums, ToolList};
+pub use account::{Account, Extractions, LookedUp, Sums, ToolList};
 pub use arguments::MOST_PAGE_TOKENS;
 pub use definitions::{
     CONTINUE, Extraction, GREP, NAMES, QUERY, READ, SEARCH, TOOL_OUTPUT, definitions, listed,

@@ -33,7 +33,7 @@ use crate::server_args::Mcp;
 use crate::server_args::Serve;
 #[cfg(feature = "ui")]
 use crate::server_args::Ui;
-use crate::store_args::{Export, Ls, Rm};
+use crate::store_args::{Export, Ls, Rm, Share};
 use crate::target::TargetArg;
 use crate::tool_output::parse_targets;
 #[cfg(feature = "tools")]
@@ -184,6 +184,8 @@ pub(crate) enum Command {
     Rm(Rm),
     /// Keep a stored output from being expired or evicted
     Pin(Pin),
+    /// Let a tenant of a gateway read an output of another for a time
+    Share(Share),
     /// Show how many tokens came in, were shown and were read later
     Stats,
     /// Find secrets in files, or print files with marks in their place

@@ -5,7 +5,7 @@ use clap::{Command, CommandFactory};
 use crate::args::Args;
 
 /// Examples of commands whose arguments do not have their own.
-const EXAMPLES: [(&str, &str); 19] = [
+const EXAMPLES: [(&str, &str); 20] = [
     (
         "run",
         "\
@@ -112,6 +112,14 @@ Exit codes: 0 a line matches, 1 no line matches, 2 an error.",
         "\
   spillgate pin last
   spillgate pin last --off",
+    ),
+    (
+        "share",
+        "\
+  spillgate share last --with bob                     bob reads it with look-ups for a day
+  spillgate share kqvb --owner alice --with bob --for 7d
+  spillgate share --list --owner alice
+  spillgate share kqvb --owner alice --end",
     ),
     (
         "stats",

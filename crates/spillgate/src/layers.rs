@@ -205,6 +205,38 @@ impl Settings {
         .collect()
     }
 
+    /// Returns every setting with its source, those in tables apart, without what may be secret:
+    /// arguments of programs, keys, and the paths of addresses.
+    #[cfg(feature = "ui")]
+    pub(crate) fn in_force_apart(&self) -> Vec<InForce> {
+        let mut all = Vec::new();
+        for one in self.in_force() {
+            let key: Vec<String> = one.key.split('.').map(str::to_owned).collect();
+            self.put_apart(&mut all, &key, one.value);
+        }
+        all
+    }
+
+    #[cfg(feature = "ui")]
+    fn put_apart(&self, all: &mut Vec<InForce>, key: &[String], value: Value) {
+        match value {
+            Value::Object(members) if !members.is_empty() => {
+                for (name, value) in members {
+                    let key = [key, &[name]].concat();
+                    self.put_apart(all, &key, value);
+                }
+            }
+            value => {
+                let name = key.last().map(String::as_str).unwrap_or_default();
+                all.push(InForce {
+                    value: harmless(name, value),
+                    from: self.origin_of(key),
+                    key: key.join("."),
+                });
+            }
+        }
+    }
+
     /// Returns the built-in value of an unset setting.
     fn built_in(&self, key: &str) -> Value {
         match key {
@@ -223,7 +255,11 @@ impl Settings {
 
     fn origin(&self, key: &str) -> String {
         let key: Vec<&str> = key.split('.').collect();
-        match self.places.source(&key) {
+        self.origin_of(&key)
+    }
+
+    fn origin_of<S: AsRef<str>>(&self, key: &[S]) -> String {
+        match self.places.source(key) {
             LayerSource::Default => "default".to_owned(),
             LayerSource::File(file) => {
                 let here = std::env::current_dir().unwrap_or_default();
@@ -232,6 +268,27 @@ impl Settings {
             LayerSource::Variable(name) => format!("environment {name}"),
             LayerSource::Option(_) => "command line".to_owned(),
         }
+    }
+}
+
+/// Returns the value of a setting without what may be secret.
+#[cfg(feature = "ui")]
+fn harmless(name: &str, value: Value) -> Value {
+    let is_address = |text: &str| text.contains("://");
+    match (name, value) {
+        ("args", Value::Array(all)) => format!("{} arguments, not shown", all.len()).into(),
+        ("api_key" | "key" | "token" | "password" | "client_secret", Value::String(_)) => {
+            "…".into()
+        }
+        (_, Value::String(text)) if is_address(&text) => match reqwest::Url::parse(&text) {
+            // Paths and parameters of addresses may have keys.
+            Ok(url) if url.origin().is_tuple() => match url.path() {
+                "" | "/" => url.origin().ascii_serialization().into(),
+                _ => format!("{}/…", url.origin().ascii_serialization()).into(),
+            },
+            _ => "…".into(),
+        },
+        (_, value) => value,
     }
 }
 

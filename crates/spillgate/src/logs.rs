@@ -40,7 +40,79 @@ const DISCREET: [&str; 8] = [
 
 /// Logs to standard error the levels that `SPILLGATE_LOG` selects; by default `level` and above.
 pub(crate) fn log_to_stderr(level: &str) {
-    Registry::default().with(written(level, is_json())).init();
+    let log = Registry::default().with(written(level, is_json()));
+    #[cfg(feature = "ui")]
+    let log = log.with(kept(level));
+    log.init();
+}
+
+/// The newest lines of the log, which the page of a gateway shows.
+#[cfg(feature = "ui")]
+pub(crate) mod tail {
+    use std::collections::VecDeque;
+    use std::io::{self, Write};
+
+    use parking_lot::Mutex;
+
+    /// Most lines that are kept.
+    const LINES: usize = 500;
+
+    /// Most bytes of a line that are kept.
+    const LINE: usize = 2048;
+
+    static TAIL: Mutex<VecDeque<Box<str>>> = Mutex::new(VecDeque::new());
+
+    /// A writer that keeps each line.
+    #[derive(Debug, Clone, Copy)]
+    pub(super) struct Tail;
+
+    impl Write for Tail {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let text = String::from_utf8_lossy(bytes);
+            let text = text.trim_end();
+            let text = &text[..text.floor_char_boundary(LINE)];
+            let mut tail = TAIL.lock();
+            if tail.len() == LINES {
+                tail.pop_front();
+            }
+            tail.push_back(text.into());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Returns the lines, the oldest first.
+    pub(crate) fn lines() -> Vec<String> {
+        TAIL.lock().iter().map(ToString::to_string).collect()
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn only_the_newest_lines_are_kept() {
+            for at in 0..LINES + 3 {
+                writeln!(Tail, "line {at} {}", "é".repeat(LINE)).unwrap();
+            }
+            let lines = lines();
+            assert_eq!(lines.len(), LINES);
+            assert!(lines[0].starts_with("line 3 "), "{}", lines[0]);
+            assert!(lines.iter().all(|line| line.len() <= LINE));
+        }
+    }
+}
+
+/// Returns the layer that keeps the newest lines.
+#[cfg(feature = "ui")]
+fn kept<S>(level: &str) -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    written_to(|| Redacted(tail::Tail), level, false, false)
 }
 
 #[cfg(feature = "telemetry")]
@@ -53,10 +125,12 @@ pub(crate) fn log_and_trace(level: &str) -> Result<Option<Exporting>, Failure> {
         return Ok(None);
     };
     let exporting = Exporting::to(&collector)?;
-    Registry::default()
+    let log = Registry::default()
         .with(exporting.layer())
-        .with(written(level, is_json()))
-        .init();
+        .with(written(level, is_json()));
+    #[cfg(feature = "ui")]
+    let log = log.with(kept(level));
+    log.init();
     Ok(Some(exporting))
 }
 

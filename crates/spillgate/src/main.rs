@@ -7,6 +7,7 @@
 #[cfg(feature = "agent")]
 mod agent_args;
 mod args;
+mod audit;
 mod client_args;
 mod clients;
 mod cmd;
@@ -35,9 +36,13 @@ mod store_args;
 mod store_key;
 mod stores;
 mod target;
+mod tenant_settings;
+#[cfg(feature = "serve")]
+mod tenants;
 mod tool_output;
 #[cfg(feature = "tools")]
 mod tools_args;
+mod trace_file;
 #[cfg(feature = "telemetry")]
 mod traces;
 mod wiring;
@@ -189,6 +194,7 @@ fn run(args: &Args, out: &Output) -> Result<u8, Failure> {
         Command::Rm(rm) => cmd::rm::rm(&looking()?, rm, out),
         Command::Verify(verify) => cmd::verify::verify(&looking()?, verify, out),
         Command::Pin(pin) => cmd::pin::pin(&looking()?, pin, out),
+        Command::Share(share) => cmd::share::share(&looking()?, share, out),
         Command::Stats => cmd::stats::stats(&looking()?, out),
         Command::Redact(redact) => cmd::redact::redact(&looking()?, redact, out),
         Command::Config(config) => cmd::config::config(&args.common, config, out),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
+use spillgate_extract::TraceKeeper;
 use spillgate_gateway::{DEFAULT_LIST_BUDGET, ListTools, Prefix, Several, ToolList, ToolSearch};
 #[cfg(feature = "serve")]
 use spillgate_http_server::HttpServerSettings;
@@ -21,6 +22,7 @@ use spillgate_text::Tokenizer;
 use spillgate_transport::FrameReader;
 
 use crate::args::LimitArgs;
+use crate::audit::AuditSettings;
 use crate::config_file::Places;
 use crate::failure::{Failure, Fault};
 #[cfg(feature = "tools")]
@@ -33,7 +35,9 @@ use crate::models;
 use crate::quantities::{Size, Span};
 use crate::servers::{self, ServerSettings};
 use crate::stores::{self, ObjectSettings};
+use crate::tenant_settings::TenantSettings;
 use crate::tool_output::ToolOutput;
+use crate::trace_file::TraceDirectory;
 
 with_limits! {
 each #[serde(default)]
@@ -136,6 +140,12 @@ pub(crate) struct Settings {
     /// A store in a bucket.
     #[serde(default)]
     pub(crate) objects: ObjectSettings,
+    /// The tenants of `mcp --http` and `serve`.
+    #[serde(default)]
+    pub(crate) tenants: TenantSettings,
+    /// The audit log.
+    #[serde(default)]
+    pub(crate) audit: AuditSettings,
     /// The position of each value in the file.
     #[serde(skip)]
     pub(crate) places: Places,
@@ -214,6 +224,10 @@ pub(crate) struct UiSettings {
     pub(crate) enabled: bool,
     /// The port on which `ui` listens.
     pub(crate) port: u16,
+    /// The directory in which agents and extractions leave a trace of each run, and from which the
+    /// page shows them; unset, they leave none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) traces: Option<PathBuf>,
 }
 
 impl Default for UiSettings {
@@ -221,7 +235,16 @@ impl Default for UiSettings {
         Self {
             enabled: false,
             port: 8701,
+            traces: None,
         }
+    }
+}
+
+impl UiSettings {
+    /// Returns what keeps the traces of extractions, if they are to be kept.
+    pub(crate) fn keeper(&self) -> Option<Arc<dyn TraceKeeper>> {
+        let directory = self.traces.clone()?;
+        Some(Arc::new(TraceDirectory(directory)))
     }
 }
 
@@ -399,6 +422,7 @@ impl Settings {
             let hint = "docs/http.md lists what each can be";
             return Err(self.places.wrong(&["http", key], &what, hint));
         }
+        self.tenants.check(&self.places)?;
         Ok(())
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueHint;
+use spillgate_artifact::Principal;
 
 use crate::handle_arg::HandleArg;
 
@@ -70,6 +71,28 @@ pub(crate) struct Export {
     /// Write the readable text, with marks in place of secrets, instead of the bytes as they came
     #[arg(long)]
     pub(crate) view: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Share {
+    /// The output: its handle, the first letters of it, or `last`
+    #[arg(required_unless_present = "list")]
+    pub(crate) handle: Option<HandleArg>,
+    /// Who may read it: the name of a token, or the subject of an access token
+    #[arg(long, value_name = "NAME", required_unless_present_any = ["list", "end"])]
+    pub(crate) with: Option<Principal>,
+    /// For how long, such as 12h or 7d
+    #[arg(long = "for", value_name = "TIME", value_parser = time, default_value = "1d", conflicts_with_all = ["list", "end"])]
+    pub(crate) time: Duration,
+    /// Whose output it is [default: the operator's]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) owner: Option<Principal>,
+    /// List the outputs that are shared
+    #[arg(long, conflicts_with_all = ["handle", "with", "end"])]
+    pub(crate) list: bool,
+    /// End it, for NAME or for all
+    #[arg(long)]
+    pub(crate) end: bool,
 }
 
 fn kind() -> clap::builder::PossibleValuesParser {

@@ -20,7 +20,10 @@ use spillgate_object_store::{
 };
 #[cfg(feature = "serve")]
 use spillgate_store::Names;
-use spillgate_store::{ArtifactStore, FileStore, Lifetime, Space, StoreError, SyncWhen, Upkeep};
+use spillgate_store::{
+    ArtifactStore, FileStore, Lifetime, Partition, PartitionKey, ShareRecords, Space, StoreError,
+    SyncWhen, Upkeep,
+};
 
 use crate::failure::Failure;
 #[cfg(feature = "objects")]
@@ -29,6 +32,7 @@ use crate::quantities::{Size, Span};
 use crate::settings::Settings;
 #[cfg(feature = "objects")]
 use crate::settings::directories;
+use crate::tenant_settings::TenantLimits;
 
 /// Settings of a store in a bucket. All builds read them, so that they can share a file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -155,26 +159,7 @@ impl Store {
                 return Err(crate::left_out::failure(&what, "objects"));
             }
         };
-        let (space, sync) = match address(&settings.store) {
-            None => (settings.space(), settings.sync),
-            // The bucket has what is in the cache.
-            Some(_) => (settings.cache_space(), SyncWhen::After),
-        };
-        let sync = match serves || address(&settings.store).is_some() {
-            true => sync,
-            false => SyncWhen::Before,
-        };
-        let space = Space {
-            evicts: serves,
-            ..space
-        };
-        let files = FileStore::new(&base, Lifetime::Durable, Arc::clone(clock));
-        let files = settings.with_key(files, stores)?;
-        let files = Arc::new(files.synced(sync).within(space));
-        files.check_format()?;
-        if !settings.shared_store {
-            files.check_base()?;
-        }
+        let files = settings.files(&base, (serves, stores), clock)?;
         match address(&settings.store) {
             #[cfg(not(feature = "objects"))]
             _ => Ok(Self::Files(files)),
@@ -201,8 +186,66 @@ impl Store {
         }
     }
 
+    /// Returns the part of the store that belongs to one principal, with the limits of these settings.
+    /// It has nothing in common with the parts of others, or with the store itself.
+    pub(crate) fn partition(
+        &self,
+        partition: &Partition,
+        (settings, limits): (&Settings, &TenantLimits),
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Self, Failure> {
+        #[cfg(not(feature = "objects"))]
+        let _ = limits; // they are in the settings
+        let base = partition.below(self.files().base());
+        let files = settings.files(&base, (true, true), clock)?;
+        Ok(match self {
+            Self::Files(_) => Self::Files(files),
+            #[cfg(feature = "objects")]
+            Self::Objects(bucket) => {
+                let mut options = settings.bucket_options();
+                if let Some(quota) = &limits.quota {
+                    options.rules.quota = quota.bytes;
+                }
+                if let Some(age) = &limits.max_age {
+                    options.rules.max_age = age.time;
+                }
+                Self::Objects(bucket.partition(partition, files, options))
+            }
+        })
+    }
+
+    /// Returns the key from which the names of the partitions are made.
+    pub(crate) fn partition_key(&self) -> Result<PartitionKey, StoreError> {
+        match self {
+            Self::Files(files) => PartitionKey::below(files.base()),
+            #[cfg(feature = "objects")]
+            Self::Objects(bucket) => bucket.partition_key(),
+        }
+    }
+
+    /// Returns all partitions in which something may be stored.
+    pub(crate) fn partitions(&self) -> Result<Vec<Partition>, StoreError> {
+        let mut all = Partition::all_below(self.files().base())?;
+        #[cfg(feature = "objects")]
+        if let Self::Objects(bucket) = self {
+            all.extend(bucket.partitions()?);
+        }
+        all.sort_unstable();
+        all.dedup();
+        Ok(all)
+    }
+
     /// Returns the store as look-ups and the pipeline use it.
     pub(crate) fn artifacts(&self) -> Arc<dyn ArtifactStore> {
+        match self {
+            Self::Files(files) => Arc::clone(files) as _,
+            #[cfg(feature = "objects")]
+            Self::Objects(bucket) => Arc::new(bucket.clone()),
+        }
+    }
+
+    /// Returns the records of shared outputs.
+    pub(crate) fn records(&self) -> Arc<dyn ShareRecords> {
         match self {
             Self::Files(files) => Arc::clone(files) as _,
             #[cfg(feature = "objects")]
@@ -367,6 +410,50 @@ impl ObjectSettings {
 const FRESH: std::time::Duration = std::time::Duration::from_secs(600);
 
 impl Settings {
+    /// Returns the settings with the limits of a tenant.
+    pub(crate) fn of_tenant(&self, limits: &TenantLimits) -> Self {
+        let mut settings = self.clone();
+        // The quota of a cache is for what a bucket keeps anyway.
+        if let (None, Some(quota)) = (address(&self.store), &limits.quota) {
+            settings.quota = quota.clone();
+        }
+        if let Some(age) = &limits.max_age {
+            settings.max_age = age.clone();
+        }
+        settings
+    }
+
+    /// Returns the store in the files of a directory: the whole store, or its cache if it is in a
+    /// bucket.
+    fn files(
+        &self,
+        base: &Path,
+        (serves, stores): (bool, bool),
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Arc<FileStore>, Failure> {
+        let (space, sync) = match address(&self.store) {
+            None => (self.space(), self.sync),
+            // The bucket has what is in the cache.
+            Some(_) => (self.cache_space(), SyncWhen::After),
+        };
+        let sync = match serves || address(&self.store).is_some() {
+            true => sync,
+            false => SyncWhen::Before,
+        };
+        let space = Space {
+            evicts: serves,
+            ..space
+        };
+        let files = FileStore::new(base, Lifetime::Durable, Arc::clone(clock));
+        let files = self.with_key(files, stores)?;
+        let files = Arc::new(files.synced(sync).within(space));
+        files.check_format()?;
+        if !self.shared_store {
+            files.check_base()?;
+        }
+        Ok(files)
+    }
+
     /// Returns whether results get short ids. They are counted in each process, so processes that share
     /// a bucket would give the same id to different results.
     pub(crate) fn short_ids(&self) -> bool {

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use spillgate_artifact::{Clock, Handle, SystemClock, TokenBudget};
+use spillgate_artifact::{Clock, Handle, Principal, SystemClock, TokenBudget};
 use spillgate_llm::{ChatModel, Target};
 use spillgate_offload::{FileLedger, Ledger, Offloader, Policy};
 use spillgate_retrieval::audience;
-use spillgate_store::{Receipt, Upkeep};
+use spillgate_store::{ArtifactStore, Owners, Partition, Receipt, SharedStore, StoreError, Upkeep};
 
 use crate::args::{Common, LimitArgs};
+use crate::audit::{Audit, AuditedStore};
 use crate::failure::Failure;
 use crate::handle_arg::HandleArg;
 use crate::layers::{client_file, config_file};
@@ -17,6 +18,7 @@ use crate::marks;
 use crate::models;
 use crate::settings::Settings;
 use crate::stores::{Store, Sweeps};
+use crate::tenant_settings::TenantLimits;
 
 /// Default budget of a page on the command line, in tokens. It is so large that the size in bytes
 /// is enough to show that an ordinary page fits, so no tokenizer has to be loaded.
@@ -26,6 +28,9 @@ pub(crate) const COMMAND_LINE_PAGE: u64 = 10_000;
 /// passes on completely (docs/spec/limits.md, "What clients take").
 pub(crate) const GATEWAY_PAGE: u64 = 2500;
 
+/// The file of the ledger, in the directory of a store or of its cache.
+const LEDGER: &str = "ledger.ndjson";
+
 /// The objects that a command works with.
 #[derive(Debug)]
 pub(crate) struct App {
@@ -34,7 +39,49 @@ pub(crate) struct App {
     pub(crate) store: Store,
     pub(crate) ledger: Arc<FileLedger>,
     pub(crate) offloader: Offloader,
+    /// The audit log, if there is one.
+    pub(crate) audit: Option<Arc<Audit>>,
     upkeep: Upkeep,
+}
+
+/// The stores of those who share outputs: the operator's, and its partitions.
+#[derive(Debug)]
+struct OwnersOfShares {
+    store: Store,
+    settings: Settings,
+    clock: Arc<dyn Clock>,
+}
+
+impl Owners for OwnersOfShares {
+    fn store_of(&self, owner: Option<&Partition>) -> Result<Arc<dyn ArtifactStore>, StoreError> {
+        let Some(owner) = owner else {
+            return Ok(self.store.artifacts());
+        };
+        let limits = TenantLimits::default();
+        let settings = (&self.settings, &limits);
+        let opened = self.store.partition(owner, settings, &self.clock);
+        let opened = opened.map_err(|failure| StoreError::Io {
+            path: owner.name().into(),
+            source: std::io::Error::other(failure.text().to_owned()),
+        })?;
+        Ok(opened.artifacts())
+    }
+}
+
+/// Returns a store that records what is done with its outputs, if there is an audit log.
+fn recorded(
+    audit: Option<&Arc<Audit>>,
+    store: Arc<dyn ArtifactStore>,
+    principal: &Principal,
+) -> Arc<dyn ArtifactStore> {
+    match audit {
+        None => store,
+        Some(audit) => Arc::new(AuditedStore {
+            store,
+            audit: Arc::clone(audit),
+            principal: principal.clone(),
+        }),
+    }
 }
 
 /// What a command does with the store.
@@ -84,11 +131,17 @@ impl App {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let (serves, stores) = (purpose == Purpose::Serving, purpose != Purpose::Looking);
         let store = Store::open(&settings, (serves, stores), &clock)?;
-        let ledger = store.files().base().join("ledger.ndjson");
+        let ledger = store.files().base().join(LEDGER);
         let ledger = Arc::new(FileLedger::new(ledger));
         let door = audience::command_line(&store_option(common));
+        let audit = settings.audit.log();
+        let artifacts = match purpose {
+            // Whoever uses a command reads the files of the store anyway.
+            Purpose::Looking | Purpose::Offloading => store.artifacts(),
+            Purpose::Serving => recorded(audit.as_ref(), store.artifacts(), &Principal::local()),
+        };
         let offloader = Offloader::new(
-            store.artifacts(),
+            artifacts,
             policy,
             settings.tokenizer.counter(),
             door,
@@ -104,7 +157,48 @@ impl App {
             store,
             ledger,
             offloader,
+            audit,
             upkeep,
+        })
+    }
+
+    /// Returns the objects for one principal: the same rules, with a store and a ledger of its own. The
+    /// principal is only for the audit log; without it, nothing should be read or stored.
+    pub(crate) fn of_tenant(
+        &self,
+        (partition, principal): (&Partition, Option<&Principal>),
+        limits: &TenantLimits,
+    ) -> Result<Self, Failure> {
+        let settings = self.settings.of_tenant(limits);
+        let clock = self.offloader.clock();
+        let store = self
+            .store
+            .partition(partition, (&settings, limits), clock)?;
+        let ledger = store.files().base().join(LEDGER);
+        let ledger = Arc::new(FileLedger::new(ledger));
+        let owners = OwnersOfShares {
+            store: self.store.clone(),
+            settings: self.settings.clone(),
+            clock: Arc::clone(clock),
+        };
+        let shared = SharedStore::new(
+            store.artifacts(),
+            store.records(),
+            Arc::new(owners),
+            Arc::clone(clock),
+        );
+        let principal = principal.cloned().unwrap_or_else(Principal::local);
+        let artifacts = recorded(self.audit.as_ref(), Arc::new(shared), &principal);
+        let offloader = self.offloader.clone().with_store(artifacts);
+        let offloader = offloader.with_ledger(Arc::clone(&ledger) as Arc<dyn Ledger>);
+        Ok(Self {
+            common: self.common.clone(),
+            upkeep: settings.upkeep(),
+            settings,
+            store,
+            ledger,
+            offloader,
+            audit: self.audit.clone(),
         })
     }
 

@@ -359,6 +359,7 @@ impl FileStore {
             view,
             index,
             derived: Some(Arc::new(DerivedFile { paths, key, room })),
+            is_shared: false,
         })
     }
 }

@@ -39,11 +39,14 @@ mod memory;
 mod names;
 mod newest;
 mod open;
+mod partition;
 mod place;
 mod recent;
 mod retention;
 mod room;
 mod sealed;
+mod share;
+mod shared;
 mod survey;
 mod tier;
 mod tombstone;
@@ -66,8 +69,11 @@ pub use manifest::check_index;
 pub use memory::MemoryStore;
 pub use names::{ContentName, ContentNameError, Names};
 pub use open::open_regular;
+pub use partition::{NoPartition, Partition, PartitionKey};
 pub use retention::{Candidate, Retention, Swept, sweep};
 pub use room::Space;
+pub use share::{Share, ShareRecords, ShareSide};
+pub use shared::{Owners, SharedStore};
 pub use survey::{Survey, Unreadable};
 pub use tier::{ArtifactFiles, Piece};
 pub use tombstone::{Gone, Tombstone};
@@ -259,6 +265,9 @@ pub struct Stored {
     /// The file through which other programs can open the text. `None` if the manifest names no
     /// file ([`Facts::file_name`]), the store has no files, or the text is encrypted.
     pub file: Option<PathBuf>,
+    /// Whether another principal stored it and shared it: only the view with marks may be shown of it,
+    /// and `raw` cannot be read.
+    pub is_shared: bool,
 }
 
 /// One artifact in a store's list.

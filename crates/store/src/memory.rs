@@ -167,6 +167,7 @@ impl Draft for MemoryDraft {
             raw,
             index: index.to_vec(),
             derived: Some(Arc::<DerivedBytes>::default()),
+            is_shared: false,
         };
         shelf.stored.insert(handle, stored);
         drop(shelf);

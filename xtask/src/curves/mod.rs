@@ -1,9 +1,10 @@
-//! `cargo xtask bench --curves`: how the cost grows with the size of an output and with the number of stored
-//! outputs.
+//! `cargo xtask bench --curves`: how the cost grows with the size of an output, with the number of stored
+//! outputs and with the number of clients.
 //!
 //! Points that are measured are kept in `target/curves/points.tsv`, so that a run that was ended goes on. They count
 //! for one build of the program only.
 
+mod clients;
 mod count;
 mod size;
 mod svg;
@@ -21,9 +22,9 @@ use crate::command::{cargo, run};
 use crate::report::{Report, say};
 use crate::workspace;
 
-const USAGE: &str = "usage: cargo xtask bench --curves [--quick] [--only size|count] [--binary PATH] [--fresh]\n\
-    --quick    up to 128 MB and 10,000 outputs; otherwise 10 GB and 1,000,000\n\
-    --most N   at most N bytes or outputs (with --only)\n\
+const USAGE: &str = "usage: cargo xtask bench --curves [--quick] [--only size|count|clients] [--binary PATH] [--fresh]\n\
+    --quick    up to 128 MB, 10,000 outputs and 64 clients; otherwise 10 GB, 1,000,000 and 1,000\n\
+    --most N   at most N bytes, outputs or clients (with --only)\n\
     --binary   measures this program instead of building one\n\
     --fresh    measures every point again";
 
@@ -63,7 +64,7 @@ pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> 
             _ => bail!(USAGE),
         }
     }
-    let known = ["size", "count"];
+    let known = ["size", "count", "clients"];
     ensure!(
         only.as_deref().is_none_or(|only| known.contains(&only)),
         USAGE
@@ -73,7 +74,9 @@ pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> 
         fs::canonicalize(program)?
     } else {
         report.step("build the program", || {
-            run(&mut cargo("build --release --locked --package spillgate"))
+            run(&mut cargo(
+                "build --release --locked --package spillgate --features spillgate/serve",
+            ))
         })?;
         target.join("release/spillgate")
     };
@@ -92,7 +95,11 @@ pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> 
     let _ = fs::remove_dir_all(&curves.scratch);
     fs::create_dir_all(&curves.scratch)?;
     let mut measured = Ok(());
-    let all: [(&'static str, Measure); 2] = [("size", size::measure), ("count", count::measure)];
+    let all: [(&'static str, Measure); 3] = [
+        ("size", size::measure),
+        ("count", count::measure),
+        ("clients", clients::measure),
+    ];
     for (name, measure) in all {
         if measured.is_ok() && only.as_deref().is_none_or(|only| only == name) {
             measured = report.step(name, || measure(&mut curves));
@@ -225,6 +232,24 @@ impl Curves {
                 "Time against the number of stored outputs",
                 number,
                 seconds,
+            ),
+            (
+                "clients",
+                "Calls of 1 KB a second against clients over HTTP",
+                number,
+                number,
+            ),
+            (
+                "tail",
+                "Time of a call (p99) against clients over HTTP",
+                number,
+                seconds,
+            ),
+            (
+                "memory",
+                "Memory of the gateway against clients over HTTP",
+                number,
+                bytes,
             ),
         ] {
             let series = self.series(curve);

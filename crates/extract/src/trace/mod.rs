@@ -4,7 +4,9 @@
 //! operations while they run.
 
 mod op;
+mod record;
 mod scope;
 
 pub use op::{Decided, Made, Op, OpKind, PREVIEW_BYTES, Sum, preview};
+pub use record::{ExtractionRecord, OutcomeRecord, TraceKeeper};
 pub use scope::{Scope, Span};

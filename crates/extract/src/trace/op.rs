@@ -4,9 +4,10 @@
 //! grow with the amount of text that was read.
 
 use serde::{Deserialize, Serialize};
-use spillgate_artifact::{Handle, Reason};
+use spillgate_artifact::{Handle, LineRange, Reason};
 use spillgate_llm::Usage;
 
+use super::record::ExtractionRecord;
 use crate::Strategy;
 
 /// Maximum size of a reply's preview in a trace, in bytes (docs/spec/behaviour.md, "Traces").
@@ -79,6 +80,12 @@ pub struct Op {
     /// operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<Made>,
+    /// The lines of the output that the operation reads: a chunk, or what a look-up showed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines: Option<LineRange>,
+    /// The question and the outcome of an extraction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extraction: Option<Box<ExtractionRecord>>,
     /// The error; `None` if the operation did not fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -179,6 +186,8 @@ impl Op {
             tokens_shown: None,
             left_out: false,
             made: None,
+            lines: None,
+            extraction: None,
             error: None,
             children: Vec::new(),
         }

@@ -412,7 +412,7 @@ async fn decision_24_a_trace_keeps_figures_and_previews() {
     assert!(call.response_preview.as_ref().unwrap().len() <= 4096);
     let whole = json!(found.trace).to_string();
     assert!(
-        whole.len() < 8000 && !whole.contains("worker-3 code="),
+        whole.len() < 10_000 && !whole.contains("worker-3 code="),
         "{} bytes",
         whole.len()
     );

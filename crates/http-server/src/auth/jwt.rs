@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use spillgate_artifact::Clock;
 
 use super::keys::{Keys, KeysError, checked};
-use super::{OAuthParts, Principal, signature, unauthorized};
+use super::{OAuthParts, SessionOwner, signature, unauthorized};
 use crate::HttpServerError;
 use crate::problem::Problem;
 use crate::settings::{Algorithm, OAuth};
@@ -100,8 +100,8 @@ impl Verifier {
         })
     }
 
-    /// Verifies a token and returns its principal.
-    pub(crate) async fn ask(&self, token: Option<&str>) -> Result<Principal, Problem> {
+    /// Verifies a token and returns its owner.
+    pub(crate) async fn ask(&self, token: Option<&str>) -> Result<SessionOwner, Problem> {
         let Some(token) = token else {
             return Err(unauthorized(&self.challenge(None)));
         };
@@ -135,7 +135,7 @@ impl Verifier {
         challenge
     }
 
-    async fn verify(&self, token: &str) -> Result<Principal, TokenError> {
+    async fn verify(&self, token: &str) -> Result<SessionOwner, TokenError> {
         if token.len() > LONGEST {
             return Err(TokenError::Invalid("it is too long"));
         }
@@ -172,7 +172,7 @@ impl Verifier {
         }
     }
 
-    fn check_claims(&self, claims: Claims) -> Result<Principal, TokenError> {
+    fn check_claims(&self, claims: Claims) -> Result<SessionOwner, TokenError> {
         let now = self.clock.now().system_time();
         let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = now.as_secs_f64();
@@ -195,7 +195,7 @@ impl Verifier {
         if subject.is_empty() && client.is_empty() {
             return Err(TokenError::Invalid("it says for nobody that it is"));
         }
-        Ok(Principal::Subject { subject, client })
+        Ok(SessionOwner::Subject { subject, client })
     }
 }
 

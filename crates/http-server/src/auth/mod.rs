@@ -1,8 +1,9 @@
-//! Authentication: checks static tokens and OAuth access tokens, and identifies their principals.
+//! Authentication: checks static tokens and OAuth access tokens, and says to whom a request belongs.
 
 mod jwt;
 mod keys;
 mod signature;
+mod tokens;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,25 +12,27 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, StatusCode};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use ring::digest::{SHA256, digest};
-use spillgate_artifact::Clock;
-use subtle::{Choice, ConstantTimeEq};
+use spillgate_artifact::{Clock, Principal};
 
 pub(crate) use jwt::{Verifier, WELL_KNOWN};
 pub(crate) use keys::checked;
+pub use tokens::ValidTokens;
 
 use crate::problem::Problem;
-use crate::settings::{Auth, Token};
+use crate::settings::Auth;
 use crate::{HttpServerError, HttpServerSettings};
 
 /// The owner of a session. Two owners are equal if they used the same static token, or if they are
 /// the same subject of the issuer with the same client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Principal {
+pub(crate) enum SessionOwner {
     /// A client without authentication.
     Anyone,
-    /// The holder of the static token with this number.
-    Token(usize),
+    /// The holder of a static token, and the principal that the token has in the settings.
+    Token {
+        hash: [u8; 32],
+        name: Option<Principal>,
+    },
     /// A subject of the issuer, and the client that it uses.
     Subject { subject: String, client: String },
 }
@@ -37,18 +40,33 @@ pub(crate) enum Principal {
 /// The sender of a request.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestIdentity {
-    pub(crate) principal: Principal,
+    pub(crate) owner: SessionOwner,
     pub(crate) ip: IpAddr,
 }
 
 impl RequestIdentity {
     /// Returns the key under which the sender's requests are counted.
     pub(crate) fn name(&self) -> String {
-        match &self.principal {
-            Principal::Anyone => self.ip.to_string(),
-            Principal::Token(number) => format!("token {number}"),
-            Principal::Subject { subject, client } => format!("{subject} by {client}"),
+        match &self.owner {
+            SessionOwner::Anyone => self.ip.to_string(),
+            SessionOwner::Token { hash, .. } => format!("token {}", BASE64_STANDARD.encode(hash)),
+            SessionOwner::Subject { subject, client } => format!("{subject} by {client}"),
         }
+    }
+}
+
+impl SessionOwner {
+    /// Returns the principal: the name of the token, or the subject. A subject may use several clients.
+    pub(crate) fn principal(&self) -> Result<Principal, Problem> {
+        let named = match self {
+            Self::Token { name, .. } => name.clone(),
+            Self::Subject { subject, .. } => subject.parse().ok(),
+            Self::Anyone => None,
+        };
+        named.ok_or_else(|| {
+            let what = "Forbidden: the token has no name, or a subject that cannot be one";
+            Problem::http(StatusCode::FORBIDDEN, what)
+        })
     }
 }
 
@@ -58,7 +76,7 @@ pub(crate) enum Authenticator {
     /// Accepts requests without authentication.
     None,
     /// Compares tokens with the SHA-256 hashes of static tokens, in constant time.
-    Bearer(Vec<[u8; 32]>),
+    Bearer(ValidTokens),
     /// Verifies OAuth access tokens.
     Oauth(Box<Verifier>),
 }
@@ -76,7 +94,7 @@ const REALM: &str = "Bearer realm=\"spillgate\"";
 impl Authenticator {
     pub(crate) fn new(
         settings: &HttpServerSettings,
-        tokens: &[Token],
+        tokens: ValidTokens,
         oauth_parts: Option<OAuthParts>,
     ) -> Result<Self, HttpServerError> {
         let wrong = |what: &str| Err(HttpServerError::Settings(what.to_owned()));
@@ -85,9 +103,7 @@ impl Authenticator {
             Auth::Bearer { .. } if tokens.is_empty() => {
                 wrong("`auth` is `bearer`, but no token was found in its files and variables")
             }
-            Auth::Bearer { .. } => Ok(Self::Bearer(
-                tokens.iter().map(|token| hash(token.reveal())).collect(),
-            )),
+            Auth::Bearer { .. } => Ok(Self::Bearer(tokens)),
             Auth::Oauth(oauth) => match oauth_parts {
                 Some(oauth_parts) => Ok(Self::Oauth(Box::new(Verifier::new(oauth, oauth_parts)?))),
                 None => wrong("`auth` is `oauth`, which needs an HTTP client and a clock"),
@@ -96,27 +112,31 @@ impl Authenticator {
     }
 
     /// Returns a name of a sender that stays the same when the server starts again.
-    pub(crate) fn name_of(&self, principal: &Principal) -> String {
-        match (principal, self) {
-            (Principal::Token(number), Self::Bearer(hashes)) => {
-                let hash = hashes.get(*number).copied().unwrap_or_default();
-                format!("token {}", BASE64_STANDARD.encode(hash))
-            }
-            (Principal::Subject { subject, client }, _) => {
+    pub(crate) fn name_of(owner: &SessionOwner) -> String {
+        match owner {
+            SessionOwner::Token { hash, .. } => format!("token {}", BASE64_STANDARD.encode(hash)),
+            SessionOwner::Subject { subject, client } => {
                 format!("subject {} {subject} {client}", subject.len())
             }
-            (Principal::Anyone | Principal::Token(_), _) => "anyone".to_owned(),
+            SessionOwner::Anyone => "anyone".to_owned(),
+        }
+    }
+
+    /// Whether the owner of a session could come in still: a token may have been taken out of its file.
+    pub(crate) fn still_knows(&self, owner: &SessionOwner) -> bool {
+        match (self, owner) {
+            (Self::Bearer(tokens), SessionOwner::Token { hash, .. }) => tokens.has(hash),
+            _ => true,
         }
     }
 
     /// Authenticates a request and returns its sender.
-    pub(crate) async fn ask(&self, headers: &HeaderMap) -> Result<Principal, Problem> {
+    pub(crate) async fn ask(&self, headers: &HeaderMap) -> Result<SessionOwner, Problem> {
         match self {
-            Self::None => Ok(Principal::Anyone),
-            Self::Bearer(hashes) => {
-                let number = bearer(headers).and_then(|token| find(hashes, token));
-                let refused = || unauthorized(REALM);
-                number.map(Principal::Token).ok_or_else(refused)
+            Self::None => Ok(SessionOwner::Anyone),
+            Self::Bearer(tokens) => {
+                let found = bearer(headers).and_then(|token| tokens.find(token));
+                found.ok_or_else(|| unauthorized(REALM))
             }
             Self::Oauth(verifier) => verifier.ask(bearer(headers)).await,
         }
@@ -135,25 +155,4 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = value.split_once(' ')?;
     let is_bearer = scheme.eq_ignore_ascii_case("bearer") && values.next().is_none();
     is_bearer.then(|| token.trim())
-}
-
-fn hash(token: &[u8]) -> [u8; 32] {
-    let digest = digest(&SHA256, token);
-    digest
-        .as_ref()
-        .try_into()
-        .expect("invariant: SHA-256 has 32 bytes")
-}
-
-/// Returns the number of a token. The time depends only on the number of configured tokens.
-fn find(hashes: &[[u8; 32]], token: &str) -> Option<usize> {
-    let own = hash(token.as_bytes());
-    let mut found = None;
-    for (number, hash) in hashes.iter().enumerate() {
-        let is_same: Choice = own.ct_eq(hash);
-        if bool::from(is_same) {
-            found = Some(number);
-        }
-    }
-    found
 }

@@ -38,7 +38,7 @@ fn settings(auth: &Value) -> HttpServerSettings {
 async fn bearer() -> Running {
     let settings = settings(&json!({"kind": "bearer", "token_env": ["TEAM"]}));
     let tokens = Token::in_file("# the team's\nfirst # alice's\n\n second \n");
-    Running::with(settings, |front| front.tokens(tokens)).await
+    Running::with(settings, |front| front.tokens(&tokens)).await
 }
 
 #[tokio::test]

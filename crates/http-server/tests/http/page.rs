@@ -30,7 +30,7 @@ async fn running(auth: &Value) -> Running {
         ..HttpServerSettings::default()
     };
     let tokens = Token::in_file("first\nsecond\n");
-    let set = |front: spillgate_http_server::HttpServer| front.tokens(tokens).page("/ui", page());
+    let set = |front: spillgate_http_server::HttpServer| front.tokens(&tokens).page("/ui", page());
     Running::with(settings, set).await
 }
 
@@ -125,7 +125,7 @@ async fn a_form_that_does_not_come_in_time_is_refused() {
         ..HttpServerSettings::default()
     };
     let tokens = Token::in_file("first\n");
-    let set = |front: spillgate_http_server::HttpServer| front.tokens(tokens).page("/ui", page());
+    let set = |front: spillgate_http_server::HttpServer| front.tokens(&tokens).page("/ui", page());
     let front = Running::with(settings, set).await;
     let first = Ok::<_, std::convert::Infallible>("token=");
     let slow = stream::iter([first]).chain(stream::pending());

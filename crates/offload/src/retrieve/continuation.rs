@@ -56,7 +56,7 @@ impl Offloader {
             slice => slice.map_err(RetrieveError::from)?,
         };
         let text = later(&slice, id);
-        self.retrieved(&artifact, &text);
+        self.retrieved(&artifact, &text, None);
         Ok(Presentation::of_format(text, &**self.counter()))
     }
 }

@@ -119,7 +119,7 @@ impl Offloader {
         let artifact = self.artifact(handle)?;
         let counter = AsShown(&**self.counter(), &lines);
         let page = read(&artifact, query, &counter)?;
-        self.retrieved(&artifact, &page.render());
+        self.retrieved(&artifact, &page.render(), None);
         Ok(page)
     }
 
@@ -128,7 +128,7 @@ impl Offloader {
         let artifact = self.artifact(handle)?;
         let counter = AsShown(&**self.counter(), &marked);
         let page = grep(&artifact, query, &counter)?;
-        self.retrieved(&artifact, &page.render());
+        self.retrieved(&artifact, &page.render(), Some(!page.matches.is_empty()));
         Ok(page)
     }
 
@@ -142,7 +142,7 @@ impl Offloader {
         let artifact = self.artifact(handle)?;
         let marks: Marks<'_> = if asked.raw { &lines } else { &in_json };
         let page = query(&artifact, asked, engine, &AsShown(&**self.counter(), marks))?;
-        self.retrieved(&artifact, &page.render(asked.raw));
+        self.retrieved(&artifact, &page.render(asked.raw), Some(page.results > 0));
         Ok(page)
     }
 
@@ -156,7 +156,7 @@ impl Offloader {
         let artifact = self.artifact(handle)?;
         let counter = AsShown(&**self.counter(), &marked);
         let page = search(&artifact, asked, &counter)?;
-        self.retrieved(&artifact, &page.render());
+        self.retrieved(&artifact, &page.render(), Some(has_passages(&page)));
         Ok(page)
     }
 
@@ -188,7 +188,8 @@ impl Offloader {
             let shown = page.outputs.iter();
             let mut shown = shown.filter(|one| one.handle == artifact.manifest().handle);
             if let Some(shown) = shown.next() {
-                self.retrieved(artifact, &shown.page.render());
+                let found = has_passages(&shown.page);
+                self.retrieved(artifact, &shown.page.render(), Some(found));
             }
         }
         Ok(page)
@@ -209,12 +210,13 @@ impl Offloader {
             kind => outline(artifact.view(), &facts.view, kind, stats.lines)?,
         };
         let lines = within(&lines, budget, &**self.counter());
-        self.retrieved(&artifact, &lines.join("\n"));
+        self.retrieved(&artifact, &lines.join("\n"), None);
         Ok(lines)
     }
 
-    /// Records what an extraction showed of a stored artifact, and what it spent.
-    pub fn extracted(&self, handle: Handle, shown: &str, spent: Spent) {
+    /// Records what an extraction showed of a stored artifact, whether it found what it was asked for,
+    /// and what it spent.
+    pub fn extracted(&self, handle: Handle, shown: &str, found: bool, spent: Spent) {
         // An artifact that was removed since still gets an entry.
         let manifest = self.store().manifest(handle);
         let origin = manifest.map_or_else(|_| Origin::tool("unknown"), |one| one.facts.origin);
@@ -223,6 +225,7 @@ impl Offloader {
             tool: origin.tool,
             handle: Some(handle),
             tokens_shown: Tokens::exact(self.counter().count(shown)),
+            found: Some(found),
             extraction: Some(spent),
             ..LedgerEntry::new(self.clock().now(), Exit::Extracted)
         });
@@ -262,14 +265,20 @@ impl Offloader {
         });
     }
 
-    fn retrieved(&self, artifact: &Artifact, text: &str) {
+    /// `found` says whether a look-up that asks for something found it.
+    fn retrieved(&self, artifact: &Artifact, text: &str, found: Option<bool>) {
         let manifest = artifact.manifest();
         self.ledger().record(LedgerEntry {
             server: manifest.facts.origin.server.clone(),
             tool: manifest.facts.origin.tool.clone(),
             handle: Some(manifest.handle),
             tokens_shown: Tokens::exact(self.counter().count(text)),
+            found,
             ..LedgerEntry::new(self.clock().now(), Exit::Retrieved)
         });
     }
+}
+
+fn has_passages(page: &SearchPage) -> bool {
+    !page.passages.is_empty() || page.table.is_some()
 }

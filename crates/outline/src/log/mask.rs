@@ -137,8 +137,10 @@ fn head(line: &[u8]) -> &[u8] {
     line.trim_ascii_end()
 }
 
-/// Returns a hash that is the same for lines that differ only in their varying parts.
-pub(crate) fn signature(line: &[u8]) -> u64 {
+/// Returns a hash that is the same for lines of a log that differ only in what varies: numbers, times,
+/// addresses.
+#[must_use]
+pub fn signature(line: &[u8]) -> u64 {
     walk(head(line), FxHasher::default()).finish()
 }
 

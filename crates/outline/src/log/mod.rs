@@ -12,7 +12,7 @@ use spillgate_text::View;
 
 use crate::parts::{SamplePlan, counted, grouped, lines};
 use crate::{EntryKind, Lead, OutlineEntry, note};
-pub(crate) use mask::signature;
+pub use mask::signature;
 use mine::{Cluster, Miner};
 
 /// Maximum number of templates that are shown, whatever the budget.

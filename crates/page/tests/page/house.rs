@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use spillgate_artifact::{Clock, TokenBudget};
 use spillgate_http_api::{Api, ApiLimits, Caller};
 use spillgate_offload::{FileLedger, Ledger, NoLedger, Offloader, Policy, Rule};
-use spillgate_page::{Page, PageParts};
+use spillgate_page::{Door, GatewayWatch, Page, PageParts};
 use spillgate_query::{Child, Engine};
 use spillgate_retrieval::{RetrievalTools, audience};
 use spillgate_store::{FileStore, Lifetime};
@@ -104,15 +104,26 @@ fn api(offloader: Offloader, store: &FileStore) -> Api {
 impl House {
     /// Returns a page for its owner, who has come in by the link.
     pub(crate) async fn new() -> Self {
-        let mut house = Self::with(Rights::OWNER);
+        let house = Self::with(Rights::OWNER);
+        house.let_in().await
+    }
+
+    /// Opens the link.
+    pub(crate) async fn let_in(mut self) -> Self {
+        let house = &mut self;
         let link = house.page.link().unwrap();
         let answer = house.get(link.strip_prefix("/ui").unwrap()).await;
         house.keep_cookie(&answer);
-        house
+        self
     }
 
     /// Returns a page to which nobody has come yet.
     pub(crate) fn with(rights: Rights) -> Self {
+        Self::of_gateway(rights, None)
+    }
+
+    /// Returns the page of a gateway, to which nobody has come yet.
+    pub(crate) fn of_gateway(rights: Rights, gateway: Option<Arc<dyn GatewayWatch>>) -> Self {
         let base = tempfile::tempdir().unwrap();
         let clock = Arc::new(StoppedClock::default());
         let store = FileStore::new(base.path(), Lifetime::Durable, clock);
@@ -127,8 +138,13 @@ impl House {
             place: store.base().display().to_string(),
             ledger: Arc::clone(&ledger),
             prices: vec![("maker/model".to_owned(), 2.5)],
+            traces: Some(base.path().join("traces")),
+            gateway,
             is_owner: rights.is_owner,
-            has_tokens: rights.has_tokens,
+            door: Arc::new(Door::new(
+                Arc::new(StoppedClock::default()),
+                rights.has_tokens,
+            )),
             version: "1.2.3",
         });
         let api = Arc::new(api(recorded, &store)).router();
@@ -172,6 +188,15 @@ impl House {
         answer.json()["handle"].as_str().unwrap().to_owned()
     }
 
+    /// Looks something up as a model does.
+    pub(crate) async fn look_up(&self, path: &str) -> Answer {
+        let mut request = Request::get(path).body(Body::empty()).unwrap();
+        request.extensions_mut().insert(Caller("test".to_owned()));
+        let answer = answered(&self.api, request).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer
+    }
+
     /// Asks as a browser that opens a page.
     pub(crate) async fn get(&self, path: &str) -> Answer {
         self.get_with(path, &[("accept", "text/html")]).await
@@ -183,6 +208,13 @@ impl House {
             request = request.header(*name, *value);
         }
         self.send(request.body(Body::empty()).unwrap()).await
+    }
+
+    /// Asks with the token of a client, which the server has recognized.
+    pub(crate) async fn get_as_client(&self, path: &str) -> Answer {
+        let mut request = Request::get(path).body(Body::empty()).unwrap();
+        request.extensions_mut().insert(Caller("test".to_owned()));
+        self.send(request).await
     }
 
     /// Asks, and leaves the body of the answer unread.

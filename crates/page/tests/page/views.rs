@@ -133,6 +133,15 @@ async fn one_output_with_its_message_and_its_shape() {
         let found = house.get(&of(&format!("/error?{query}"))).await.json();
         assert_eq!(found["line"], line, "{query}");
     }
+    // Similar lines are folded, and levels are filtered.
+    let folded = house.get(&of("/lines?lens=folded&line=700")).await.json();
+    assert_eq!((&folded["total"], &folded["row"]), (&json!(7), &json!(3)));
+    assert_snapshot!(folded["rows"][0].to_string(), @r#"["1","2026-11-26T10:00:00 INFO request 1 done","","+ 498 lines like it"]"#);
+    let errors = house
+        .get(&of("/lines?lens=errors&start=2&count=1&line=501"))
+        .await
+        .json();
+    assert_snapshot!(errors.to_string(), @r#"{"row":2,"rows":[["1000","2026-11-26T10:00:00 ERROR request 1000 failed","e"]],"total":3}"#);
     let bytes = house.get(&of("/hex?start=2&count=1")).await.json();
     assert_eq!(bytes["rows"][0][0], "00000010");
     for past in ["/lines?start=99999999", "/hex?start=99999999"] {
@@ -412,6 +421,38 @@ async fn the_meter_has_the_figures_of_the_ledger() {
             "{price}"
         );
     }
+    // What models looked up again adds up to the same figures.
+    let handle = before[0].handle.unwrap();
+    for (query, found) in [("pattern=line+7", true), ("pattern=nowhere", false)] {
+        house
+            .look_up(&format!("/v1/artifacts/{handle}/grep?{query}"))
+            .await;
+        let entries = house.ledger.entries().unwrap();
+        assert_eq!(entries.last().unwrap().found, Some(found), "{query}");
+    }
+    house
+        .look_up(&format!("/v1/artifacts/{handle}/read?lines=3"))
+        .await;
+    let before = house.ledger.entries().unwrap();
+    let account = Account::of(&before);
+    let of = &account.outputs[&handle];
+    assert_eq!((of.times, of.found, of.in_vain), (3, 1, 1));
+    let tokens: u64 = account.outputs.values().map(|one| one.tokens).sum();
+    assert_eq!(tokens, account.total.tokens_retrieved);
+    let times: u64 = account.outputs.values().map(|one| one.times).sum();
+    assert_eq!(
+        times,
+        account.total.retrievals + account.total.extraction.count
+    );
+    let text = house.get("/meter").await.text();
+    assert!(
+        text.contains("1 of 2 searches, filters and extractions found what they asked for (50%)"),
+        "{text}"
+    );
+    assert!(
+        text.contains(&format!("<a href=\"/ui/a/{handle}\">tracker/tool0</a>")),
+        "{text}"
+    );
     // What a person reads is not counted.
     for path in ["/", "/find/hits?what=line", "/meter"] {
         house.get(path).await;

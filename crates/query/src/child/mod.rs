@@ -7,6 +7,7 @@
 mod access;
 mod documents;
 mod explain;
+mod halves;
 mod jq;
 mod json;
 mod lazy;
@@ -67,11 +68,7 @@ pub(crate) fn work(
     out: &mut (dyn Write + Send),
 ) -> io::Result<()> {
     let mut buffer = Vec::new();
-    let end = request.from.saturating_add(request.length);
-    let data = input.window(request.from, end, &mut buffer)?;
-    if (data.len() as u64) < request.length {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
+    let data = halves::read(input, request.from, request.length, &mut buffer)?;
     let run = || -> io::Result<()> {
         let mut sink = sink::Sink::new(request, out);
         let message = match run::run(request, data, &mut sink) {

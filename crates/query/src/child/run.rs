@@ -12,6 +12,7 @@ use sonic_rs::LazyValue;
 use super::access::{Accesses, accesses};
 use super::documents::{Document, Documents};
 use super::explain::Records;
+use super::halves::{self, Checked};
 use super::jq::{Jq, truncated};
 use super::json::{check, render};
 use super::lazy::{Stop, document, start as lazy_start, walk};
@@ -35,14 +36,18 @@ pub(crate) fn run(request: &Request, data: &[u8], sink: &mut Sink<'_>) -> Result
     let program = Program::compile(request)?;
     let data = data.strip_prefix(BYTE_ORDER_MARK).unwrap_or(data);
     let is_json = matches!(request.format, Format::Json | Format::Ndjson);
-    // The path walk relies on valid UTF-8. The bytes of a damaged file may not be.
-    let text = match simdutf8::basic::from_utf8(data) {
-        Ok(text) => Cow::Borrowed(text),
-        Err(_) => String::from_utf8_lossy(data),
+    let checked = match is_json {
+        true => halves::check(data)?,
+        false => Checked::UNCHANGED,
     };
-    let data = match is_json {
-        true => without_lone_surrogates(text.as_bytes()),
-        false => data.into(),
+    // The path walk relies on valid UTF-8. The bytes of a damaged file may not be.
+    let text = match checked.is_utf8 {
+        true => Cow::Borrowed(data),
+        false => Cow::Owned(String::from_utf8_lossy(data).into_owned().into_bytes()),
+    };
+    let data = match checked.may_escape {
+        true => without_lone_surrogates(&text),
+        false => text,
     };
     let mut summary = match request.format {
         Format::Json => document_of(request, &data, &program, sink)?,

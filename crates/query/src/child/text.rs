@@ -58,12 +58,15 @@ fn string_length(text: &[u8]) -> usize {
     }
 }
 
+/// How an escape `\uXXXX` begins.
+pub(crate) const ESCAPE: &[u8] = b"\\u";
+
 /// Returns the text with U+FFFD in place of each escaped surrogate without its other half.
 /// JavaScript servers send such escapes, but parsers reject them.
 pub(crate) fn without_lone_surrogates(json: &[u8]) -> Cow<'_, [u8]> {
     let mut fixed = Cow::Borrowed(json);
     let mut after = 0;
-    for at in memmem::find_iter(json, b"\\u") {
+    for at in memmem::find_iter(json, ESCAPE) {
         let Some(high) = unit(json, at).filter(|_| at >= after && is_escape(json, at)) else {
             continue;
         };

@@ -43,6 +43,7 @@ pub(crate) fn extract(app: &App, extract: &Extract, out: &Output) -> Result<u8, 
     }
     let settings = settings(&configured.extraction, extract);
     let extractor = Extractor::new(app.offloader.clone(), model, settings);
+    let extractor = extractor.with_keeper(app.settings.ui.keeper());
     let asked = Asked {
         handle: app.handle(&extract.handle)?,
         extract: what,

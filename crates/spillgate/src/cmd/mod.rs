@@ -34,6 +34,7 @@ pub(crate) mod run;
 pub(crate) mod search;
 #[cfg(feature = "serve")]
 pub(crate) mod serve;
+pub(crate) mod share;
 #[cfg(feature = "tools")]
 pub(crate) mod shell_child;
 pub(crate) mod show;

@@ -58,6 +58,7 @@ pub(crate) fn stats(app: &App, out: &Output) -> Result<u8, Failure> {
     if !by_server.is_empty() {
         tables.add(&mut text, "SERVER", &[&by_server]);
     }
+    look_ups(&mut text, &total["all"]);
     extractions(&mut text, &by_tool, &total, &tables);
     programs(&mut text, &by_tool);
     lists_of_tools(&mut text, &lists, app.settings.tool_list_budget);
@@ -181,6 +182,18 @@ fn cells(sums: &Sums) -> [String; COLUMNS] {
         format!("{sign}{saved}"),
         format!("{:.1}", sums.milliseconds),
     ]
+}
+
+/// Adds a line that says how often look-ups found what they asked for, if there were any.
+fn look_ups(text: &mut String, total: &Sums) {
+    let asked = total.found + total.in_vain;
+    if asked > 0 {
+        let (found, asked) = (grouped(total.found), grouped(asked));
+        let line = format!(
+            "\nLOOK-UPS: {found} of {asked} searches, filters and extractions found what they asked for\n"
+        );
+        text.push_str(&line);
+    }
 }
 
 /// Adds a table of extractions, if there were any.

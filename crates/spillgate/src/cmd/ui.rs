@@ -6,26 +6,30 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::json;
-use spillgate_gateway::own_tools;
+use spillgate_artifact::SystemClock;
+use spillgate_gateway::{Hub, ServerState, own_tools};
 use spillgate_http_api::{Api, ApiLimits};
 use spillgate_http_server::{Health, HttpServer, HttpServerSettings};
 use spillgate_llm::Target;
 use spillgate_offload::NoLedger;
-use spillgate_page::{PREFIX, Page, PageParts};
+use spillgate_page::{Door, GatewayWatch, PREFIX, Page, PageParts, WatchedServer, WatchedSetting};
 use spillgate_retrieval::{RetrievalTools, audience};
+use spillgate_transport::Transport;
 use tempfile::NamedTempFile;
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 
-use crate::args::Common;
+use crate::args::{Common, LimitArgs};
 use crate::cmd::browser;
 use crate::cmd::mcp::http::{listen, until_signal};
 use crate::failure::Failure;
-use crate::logs::log_and_trace;
+use crate::logs::{log_and_trace, tail};
 use crate::models;
 use crate::output::Output;
-use crate::server_args::Ui;
+use crate::server_args::{Mcp, Ui};
+use crate::settings::Settings;
 use crate::wiring::App;
 
 /// Well-known models whose prices the meter offers, beside those of the configuration. The first one
@@ -43,10 +47,7 @@ pub(crate) enum Viewer {
     /// The user who started `spillgate ui`.
     Owner,
     /// Somebody at a gateway.
-    Client {
-        /// Whether clients send tokens.
-        has_tokens: bool,
-    },
+    Client,
 }
 
 pub(crate) fn ui(common: &Common, ui: &Ui, out: &Output) -> Result<u8, Failure> {
@@ -56,7 +57,8 @@ pub(crate) fn ui(common: &Common, ui: &Ui, out: &Output) -> Result<u8, Failure> 
     let code = runtime.block_on(async {
         let listener = listener(&app, ui.port).await?;
         let bound = listener.local_addr()?;
-        let page = page(&app, Viewer::Owner)?;
+        let door = Arc::new(Door::new(Arc::new(SystemClock), false));
+        let page = page(&app, Viewer::Owner, door, None)?;
         let path = page.link().unwrap_or_default();
         let link = format!("http://{bound}{path}");
         match out.json {
@@ -119,7 +121,12 @@ async fn listener(app: &App, port: Option<u16>) -> Result<TcpListener, Failure> 
 }
 
 /// Returns the page. What a person reads on it is not recorded in the ledger.
-pub(crate) fn page(app: &App, viewer: Viewer) -> Result<Arc<Page>, Failure> {
+pub(crate) fn page(
+    app: &App,
+    viewer: Viewer,
+    door: Arc<Door>,
+    watch: Option<Arc<Watch>>,
+) -> Result<Arc<Page>, Failure> {
     let unrecorded = app.offloader.clone().with_ledger(Arc::new(NoLedger));
     let tools = audience::tools(&own_tools(app.offloader.policy(), None));
     let offloader = unrecorded
@@ -145,14 +152,93 @@ pub(crate) fn page(app: &App, viewer: Viewer) -> Result<Arc<Page>, Failure> {
     Ok(Page::new(PageParts {
         api,
         shell: unrecorded,
-        store: app.store.artifacts(),
+        store: Arc::clone(app.offloader.store()),
         place: app.store.place(),
         ledger: Arc::clone(&app.ledger),
         prices: prices(app),
+        traces: app.settings.ui.traces.clone(),
+        gateway: watch.map(|watch| watch as Arc<dyn GatewayWatch>),
         is_owner: viewer == Viewer::Owner || app.settings.secrets.raw_anywhere,
-        has_tokens: viewer == Viewer::Client { has_tokens: true },
+        door,
         version: env!("CARGO_PKG_VERSION"),
     }))
+}
+
+/// A gateway as its page looks at it.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    hub: Arc<Hub>,
+    common: Common,
+    limits: LimitArgs,
+    /// The last settings that were valid.
+    settings: Mutex<Vec<WatchedSetting>>,
+}
+
+impl Watch {
+    pub(crate) fn new(hub: Arc<Hub>, common: &Common, mcp: &Mcp) -> Arc<Self> {
+        Arc::new(Self {
+            hub,
+            common: common.clone(),
+            limits: mcp.limits(),
+            settings: Mutex::default(),
+        })
+    }
+}
+
+impl GatewayWatch for Watch {
+    fn metrics(&self) -> String {
+        self.hub.metrics().text()
+    }
+
+    fn servers(&self) -> Vec<WatchedServer> {
+        let seen = self.hub.servers_seen().into_iter();
+        let watched = seen.map(|server| WatchedServer {
+            name: server.spec.name,
+            state: match server.state {
+                ServerState::Up => "up",
+                ServerState::Idle => "idle",
+                ServerState::Resting => "resting",
+            },
+            reached: match &server.spec.transport {
+                Transport::Command(command) => command.program.clone(),
+                Transport::Http(server) | Transport::Sse(server) => origin(&server.url),
+            },
+            tools: server.tools,
+        });
+        watched.collect()
+    }
+
+    fn clients(&self) -> Vec<Option<String>> {
+        self.hub.clients_seen()
+    }
+
+    /// A gateway uses a changed file within two seconds, if it is valid.
+    fn settings(&self) -> Vec<WatchedSetting> {
+        let mut last = self.settings.lock();
+        if let Ok(settings) = Settings::load(&self.common, &self.limits) {
+            let in_force = settings.in_force_apart().into_iter();
+            let watched = in_force.map(|one| WatchedSetting {
+                key: one.key,
+                value: one.value.to_string(),
+                source: one.from,
+            });
+            *last = watched.collect();
+        }
+        last.clone()
+    }
+
+    fn log(&self) -> Vec<String> {
+        tail::lines()
+    }
+}
+
+/// Returns an address without its path, which may have a key.
+fn origin(url: &str) -> String {
+    let parsed = url.parse::<reqwest::Url>();
+    parsed.map_or_else(
+        |_| "an address".to_owned(),
+        |url| url.origin().ascii_serialization(),
+    )
 }
 
 /// Returns the prices of prompts: those of models in the configuration, and of some that are known.

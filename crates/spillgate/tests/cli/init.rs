@@ -184,10 +184,10 @@ fn zsh_asks_for_outputs_where_a_command_takes_one() {
     let script = Tool::new().run(&["completions", "zsh"], b"").stdout;
     let script = String::from_utf8(script).unwrap();
     assert!(script.starts_with("#compdef spillgate\n"));
-    // One of `read`, `grep`, `query`, `search`, `extract`, `outline`, `cat`, `show`, `verify`, `export`, `rm` and
-    // `pin`, and two of `diff`.
+    // One of `read`, `grep`, `query`, `search`, `extract`, `outline`, `cat`, `show`, `verify`, `export`, `rm`,
+    // `pin` and `share`, and two of `diff`.
     let asked = script
         .lines()
         .filter(|line| line.contains(":_spillgate_handles'"));
-    assert_eq!(asked.count(), 14);
+    assert_eq!(asked.count(), 15);
 }

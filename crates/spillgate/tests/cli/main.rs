@@ -12,6 +12,9 @@ mod agent_mistakes;
 mod agent_tools;
 mod auth;
 mod broken;
+#[path = "../../../object-store/src/tests/server.rs"]
+#[allow(dead_code, reason = "other tests need more of it")]
+mod bucket_server;
 mod capture;
 mod clients;
 mod common_mistakes;
@@ -60,6 +63,7 @@ mod stalls;
 mod store;
 mod stored_secrets;
 mod strict;
+mod tenants;
 mod terminal;
 mod tidying;
 mod tool;

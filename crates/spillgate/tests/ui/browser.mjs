@@ -22,8 +22,10 @@ const { chromium } = require("playwright-core");
 const axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
 const home = fs.mkdtempSync(path.join(os.tmpdir(), "spillgate-ui-"));
-const environment = { PATH: process.env.PATH, HOME: home };
 const at = (name) => path.join(home, name);
+const environment = { PATH: process.env.PATH, HOME: home, SPILLGATE_CONFIG: at("spillgate.toml") };
+const traces = at("traces");
+fs.writeFileSync(at("spillgate.toml"), `[ui]\ntraces = ${JSON.stringify(traces)}\n`);
 // Texts that the tests look for.
 const HOSTILE = "<script>window.bad=1</script><img src=x onerror=window.bad=2><svg onload=window.bad=3>\u202e\u001b[31m";
 
@@ -104,6 +106,94 @@ function many(from, store) {
   }
 }
 
+// The trace of an agent that has this many turns so far, each with a call; the last extraction found nothing.
+function run_of(turns, isOver) {
+  const op = (kind, name, at_ms, more = {}) => ({ kind, name, at_ms, took_ms: 900, ...more });
+  const usage = { input: 9000, output: 70, cost: 0.0123 };
+  const turn = (number) => op("turn", `turn ${number}`, number * 1000, { children: [
+    op("llm", "model", number * 1000, { target: "mock/reader", usage, response_preview: `I call a tool. ${HOSTILE}` }),
+    op("tool", number % 5 ? "grep_files" : "note", number * 1000 + 300, { server: "lab", took_ms: 400, ...(number % 5 ? { decided: { as: "stored", handle: handles.log, reason: "size_cap" }, tokens_shown: 90 } : { decided: { as: "failed" }, error: `no such file ${HOSTILE}` }) }),
+  ] });
+  const chunk = (number, total) => op("llm", `map ${number}/${total}`, 500 + number, { lines: [number * 1000 - 999, number * 1000], target: "mock/reader", usage, response_preview: "NO RELEVANT DATA FOUND\nOnly requests that were done." });
+  const extraction = op("session", "tool_output", 400, {
+    made: { strategy: "full-chunked" },
+    extraction: { handle: handles.log, extract: "Which port does the server listen on?", mode: "auto", outcome: { status: "not_found", body: "NO RELEVANT DATA FOUND\n\nNearest: L98 ERROR worker failed", citations: [], unverified: [], coverage: { bytes_examined: 300000, bytes_total: 300000, chunks: 4, read_chunks: 4, failed_chunks: 0 } } },
+    children: [op("session", "full-chunked", 410, { children: [1, 2, 3, 4].map((number) => chunk(number, 4)) })],
+  });
+  const first = turn(0);
+  first.children.push(op("tool", "tool_output", 390, { decided: { as: "shown" }, tokens_shown: 60, children: [extraction] }));
+  const inner = op("agent", "reviewer", 1400, { children: [op("turn", "turn 1", 1400, { children: [op("llm", "model", 1400, { usage })] })] });
+  const second = turn(1);
+  second.children.push(op("tool", "reviewer", 1390, { children: [inner] }));
+  const rest = Array.from({ length: Math.max(0, turns - 2) }, (_, at) => turn(at + 2));
+  return {
+    version: 1, agent: "finder", task: `Find the port. ${HOSTILE}`, task_bytes: 14, started: new Date(Date.now() - turns * 1000).toISOString().replace(/\.\d+Z/, "Z"),
+    ...(isOver ? { ending: { status: "success" }, report: { format: "text", content: "The log does not say it.", source: "tool" } } : {}),
+    root: { ...op("agent", "finder", 0), took_ms: turns * 1000, ...(isOver ? {} : { unfinished: true }), children: [first, second, ...rest] },
+  };
+}
+
+// Replaces a trace as an agent does.
+function trace(name, content) {
+  fs.mkdirSync(traces, { recursive: true });
+  fs.writeFileSync(path.join(traces, `.${name}.part`), JSON.stringify(content));
+  fs.renameSync(path.join(traces, `.${name}.part`), path.join(traces, name));
+}
+
+// A server that answers each call with a text, or with an error.
+const SERVER = `
+process.stdin.setEncoding("utf8");
+let rest = "";
+process.stdin.on("data", (data) => {
+  const lines = (rest + data).split("\\n");
+  rest = lines.pop();
+  for (const line of lines) answer(JSON.parse(line));
+});
+function answer({ id, method, params }) {
+  if (id === undefined) return;
+  const tool = (name) => ({ name, description: "a tool", inputSchema: { type: "object" } });
+  const results = {
+    initialize: { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo: { name: "lab", version: "1" } },
+    "tools/list": { tools: [tool("small"), tool("large"), tool("wrong")] },
+    "tools/call": { content: [{ type: "text", text: params?.name === "large" ? "a line of a large result\\n".repeat(4000) : "fine" }], isError: params?.name === "wrong" },
+  };
+  const known = results[method];
+  console.log(JSON.stringify({ jsonrpc: "2.0", id, ...(known ? { result: known } : { error: { code: -32601, message: "no" } }) }));
+}
+`;
+
+// Starts a gateway in front of two servers, one of which cannot be started, and makes calls as a client.
+async function gateway(store) {
+  fs.writeFileSync(at("lab.mjs"), SERVER);
+  fs.writeFileSync(at("gateway.toml"), `[ui]\nenabled = true\n[http]\nlisten = "127.0.0.1:0"\n[servers.lab]\ncommand = "node"\nargs = [${JSON.stringify(at("lab.mjs"))}, "--password", "hunter2hunter2"]\nenv = { LAB_TOKEN = "kJ8sWq2LpZ0aYxVb" }\n[servers.broken]\ncommand = "/nowhere/broken"\n`);
+  const own = { ...environment, SPILLGATE_CONFIG: at("gateway.toml") };
+  const child = spawn(SPILLGATE, ["mcp", "--http", "127.0.0.1:0", "--store", store], { env: own, stdio: ["ignore", "ignore", "pipe"] });
+  process.on("exit", () => child.kill("SIGKILL"));
+  let told = "";
+  const link = await new Promise((done, fail) => {
+    child.stderr.on("data", (data) => {
+      told += data;
+      const found = /the page is at (\S+)/.exec(told);
+      if (found) done(found[1]);
+    });
+    child.on("exit", () => fail(new Error(told)));
+  });
+  const { origin } = new URL(link);
+  let session;
+  const send = async (body) => {
+    const headers = { "Content-Type": "application/json", Accept: "application/json, text/event-stream", ...(session ? { "Mcp-Session-Id": session, "MCP-Protocol-Version": "2025-06-18" } : {}) };
+    const answer = await fetch(`${origin}/mcp`, { method: "POST", headers, body: JSON.stringify({ jsonrpc: "2.0", ...body }) });
+    session ??= answer.headers.get("Mcp-Session-Id");
+    return answer.text();
+  };
+  await send({ id: 1, method: "initialize", params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: `tester ${HOSTILE}`, version: "1" } } });
+  await send({ method: "notifications/initialized" });
+  const listed = await send({ id: 2, method: "tools/list" });
+  const name = (tool) => /"name":"([^"]*large)"/.exec(listed)?.[1].replace("large", tool) ?? tool;
+  for (let id = 3; id < 23; id++) await send({ id, method: "tools/call", params: { name: name(id % 10 === 0 ? "wrong" : id % 4 === 0 ? "large" : "small"), arguments: {} } });
+  return { link, origin, end: () => child.kill("SIGTERM") };
+}
+
 // Starts `spillgate ui`, and returns the link and how to end it.
 async function serve(store) {
   const child = spawn(SPILLGATE, ["ui", "--json", "--port", "0", "--store", store], { env: environment, stdio: ["ignore", "pipe", "ignore"] });
@@ -146,6 +236,11 @@ async function accessible(page, name) {
 
 const store = at("store");
 const handles = fill(store);
+trace("a-run.json", run_of(40, true));
+trace("b-growing.json", run_of(3, false));
+// A real extraction without a model finds nothing, and leaves a trace.
+run(["extract", "--store", store, "--mode", "search", handles.log, "zebra crossing"], { program: SPILLGATE });
+const alone = fs.readdirSync(traces).find((name) => name.includes("extraction"));
 const served = await serve(store);
 const paints = {};
 const views = (origin) => ({
@@ -160,6 +255,12 @@ const views = (origin) => ({
   bytes: `${origin}/ui/a/${handles.image}?tab=bytes`,
   find: `${origin}/ui/find?what=connection+refused`,
   meter: `${origin}/ui/meter`,
+  folded: `${origin}/ui/a/${handles.log}?tab=text&lens=folded`,
+  runs: `${origin}/ui/runs`,
+  run: `${origin}/ui/runs/a-run.json`,
+  within: `${origin}/ui/runs/a-run.json/5`,
+  extraction: `${origin}/ui/runs/${alone}`,
+  nogateway: `${origin}/ui/gateway`,
 });
 
 const tests = {
@@ -201,7 +302,7 @@ const tests = {
 
   async "hostile content is inert"() {
     const page = await open(served);
-    for (const path of ["", `a/${handles.hostile}`, `a/${handles.hostile}?tab=bytes`, "find?what=window.bad"]) {
+    for (const path of ["", `a/${handles.hostile}`, `a/${handles.hostile}?tab=bytes`, "find?what=window.bad", "runs", "runs/a-run.json", "runs/a-run.json/5"]) {
       await page.goto(`${served.origin}/ui/${path}`);
       await quiet(page);
       await page.waitForTimeout(300);
@@ -212,6 +313,103 @@ const tests = {
     await page.waitForFunction(() => document.querySelector(".viewer .row .t")?.textContent);
     assert.ok((await rowTexts(page)).join("").includes("<script>window.bad=1</script>"));
     await page.context().close();
+  },
+
+  async "a running agent is watched live"() {
+    const page = await open(served);
+    trace("b-growing.json", run_of(3, false));
+    await page.goto(`${served.origin}/ui/runs`);
+    await page.click("a.open:text-is('finder') >> nth=0");
+    await page.waitForSelector("text=running");
+    await page.evaluate(() => { window.same = true; });
+    // What was opened stays open while the run goes on.
+    await page.click(".steps summary >> nth=1");
+    await page.waitForSelector(".steps details[open] .figures");
+    for (const turns of [4, 6]) {
+      trace("b-growing.json", run_of(turns, false));
+      await page.waitForSelector(`.steps summary:has-text("turn ${turns - 1}")`, { timeout: 15_000 });
+    }
+    assert.ok(await page.$(".steps details[open] .figures"), "the opened operation is open");
+    trace("b-growing.json", run_of(6, true));
+    await page.waitForSelector(".badge.good:text-is('report')", { timeout: 15_000 });
+    assert.equal(await page.evaluate(() => window.same), true, "the page was not loaded again");
+    assert.equal(await page.$("#live[data-live]"), null);
+    await page.context().close();
+  },
+
+  async "an extraction says why it found nothing, and leads to the lines that it read"() {
+    const page = await open(served);
+    await page.goto(`${served.origin}/ui/runs/a-run.json`);
+    await page.waitForSelector(".notice:has-text('Nothing was found.')");
+    await page.click(".notice a:text-is('An extraction')");
+    await page.waitForSelector("text=A model read all 4 chunks");
+    await page.click("td a:text-is('1,001–2,000')");
+    await page.waitForFunction(() => document.querySelector(".row.at .n")?.textContent === "1001");
+    await page.goto(`${served.origin}/ui/runs/${alone}`);
+    await page.waitForSelector("text=Nothing was found.");
+    assert.match(await page.textContent(".notice"), /needs no model, found no passage/);
+    await page.context().close();
+  },
+
+  async "a huge trace is paged"() {
+    const page = await open(served);
+    trace("huge.json", run_of(20_000, true));
+    const begun = Date.now();
+    await page.goto(`${served.origin}/ui/runs/huge.json`);
+    await page.waitForSelector("text=page 1 of");
+    console.log(`  a trace of ${(fs.statSync(path.join(traces, "huge.json")).size / 2 ** 20).toFixed(0)} MiB after ${Date.now() - begun} ms; the server used at most ${served.memory().toFixed(0)} MB`);
+    await page.click("text=Last");
+    await page.waitForSelector(".steps summary:has-text('turn 19999')");
+    fs.rmSync(path.join(traces, "huge.json"));
+    await page.context().close();
+  },
+
+  async "similar lines fold, levels filter, and a row leads to its line"() {
+    const page = await open(served);
+    await page.goto(`${served.origin}/ui/a/${handles.log}`);
+    await page.waitForSelector(".viewer .row .t");
+    await page.selectOption("select[name=lens]", "folded");
+    await page.waitForSelector(".more-lines");
+    const label = await page.textContent(".viewer .row:has(.more-lines) .n >> nth=0");
+    await page.selectOption("select[name=lens]", "errors");
+    await page.waitForFunction(() => { const rows = [...document.querySelectorAll(".viewer .row")]; return rows.length > 9 && rows.every((row) => row.classList.contains("e")); });
+    assert.match(await page.textContent(".found-line"), /^42 rows/);
+    await page.click(".viewer .row >> nth=3");
+    await page.waitForFunction(() => document.querySelector(".row.at .t")?.textContent.includes("ERROR"));
+    assert.equal(await page.inputValue("select[name=lens]"), "");
+    assert.ok(Number(label) > 0);
+    await page.context().close();
+  },
+
+  async "a gateway shows its servers, clients, settings and log"() {
+    const of = await gateway(at("gateway-store"));
+    for (const colorScheme of ["light", "dark"]) {
+      const page = await open(of, { colorScheme });
+      await page.goto(`${of.origin}/ui/gateway`);
+      await page.waitForSelector("tr[data-key=lab] .badge.good");
+      const text = await page.textContent("main");
+      // Three tools, 20 calls, 2 of which failed.
+      const cells = await page.$$eval("tr[data-key=lab] td", (cells) => cells.map((cell) => cell.textContent));
+      assert.deepEqual(cells.slice(0, 5), ["up", "node", "3", "20", "2 (10.0%)"]);
+      assert.match(text, /tester/);
+      assert.match(text, /servers\.lab\.command/);
+      assert.match(text, /broken/);
+      for (const secret of ["hunter2", "kJ8sWq2L"]) assert.ok(!text.includes(secret), secret);
+      assert.equal(await page.evaluate(() => window.bad), undefined);
+      await picture(page, `gateway-${colorScheme}`);
+      await accessible(page, `gateway ${colorScheme}`);
+      paints.gateway = await page.evaluate(() => ({ paint: Math.round(performance.getEntriesByName("first-contentful-paint")[0]?.startTime), kilobytes: Math.round(performance.getEntries().reduce((sum, one) => sum + (one.encodedBodySize ?? 0), 0) / 1024) }));
+      await page.context().close();
+    }
+    for (const width of [400, 2000]) {
+      const page = await open(of, { viewport: { width, height: 900 } });
+      await page.goto(`${of.origin}/ui/gateway`);
+      await picture(page, `gateway-${width}`);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      assert.ok(wide <= 0, `the gateway is ${wide} pixels wider than ${width}`);
+      await page.context().close();
+    }
+    of.end();
   },
 
   async "the list updates itself, and keeps the focus"() {
@@ -333,6 +531,13 @@ const tests = {
       await page.$eval(".viewer", (box, part) => { box.scrollTop = box.scrollHeight * part; }, step / 40);
       await page.waitForTimeout(60);
     }
+    // Folded once, it is as quick.
+    const folding = Date.now();
+    await page.selectOption("select[name=lens]", "folded");
+    await page.waitForFunction(() => /rows?;/.test(document.querySelector(".found-line").textContent), null, { timeout: 120_000 });
+    console.log(`  folded in ${Date.now() - folding} ms: ${await page.textContent(".found-line")}`);
+    await page.selectOption("select[name=lens]", "");
+    await page.waitForFunction(() => document.querySelectorAll(".viewer .row").length > 9);
     const jumped = Date.now();
     await page.keyboard.press("Escape");
     await page.$eval(".viewer", (box) => box.focus());
@@ -385,6 +590,9 @@ const tests = {
     const told = JSON.parse(run(["stats", "--json", "--store", store], { program: SPILLGATE }));
     const shown = (await page.textContent(".card.main strong")).replace(/\D/g, "");
     assert.equal(Number(shown), told.total.tokens_saved);
+    // What was looked up again adds up.
+    const again = await page.$$eval("section:has(h2:text-is('Looked up again')) tbody tr td:last-child", (cells) => cells.reduce((sum, cell) => sum + Number(cell.textContent.replace(/\D/g, "")), 0));
+    assert.equal(again, told.total.tokens_retrieved);
     await page.context().close();
   },
 };

@@ -9,8 +9,8 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::live::Live;
-use super::trace_file::TraceFile;
 use crate::failure::Failure;
+use crate::trace_file::TraceFile;
 
 /// Time between two updates of the live view.
 const LOOK: Duration = Duration::from_millis(150);

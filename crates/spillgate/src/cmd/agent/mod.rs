@@ -20,7 +20,6 @@ mod running;
 mod sources;
 mod stop;
 mod task;
-mod trace_file;
 mod view;
 mod words;
 

@@ -21,12 +21,12 @@ use super::live::{Live, Look};
 use super::plan::Plan;
 use super::run_directory::{RunDirectory, Stay, clear_leftovers};
 use super::stop::Stop;
-use super::trace_file::TraceFile;
 use crate::agent_args::AgentRun;
 use crate::failure::{Failure, Fault};
 use crate::logs::log_to_stderr;
 use crate::output::Output;
 use crate::settings::Settings;
+use crate::trace_file::{TraceFile, in_directory};
 
 /// Maximum wait for background writes after the run has ended.
 const LAST: Duration = Duration::from_millis(500);
@@ -84,7 +84,11 @@ struct Ended {
 impl Parts {
     fn new(plan: &Plan, typed: &AgentRun, settings: Settings) -> Result<Self, Failure> {
         let watching = &typed.watching;
-        let trace = watching.trace.as_deref().map(TraceFile::at).transpose()?;
+        let trace = match (&watching.trace, &settings.ui.traces) {
+            (Some(file), _) => Some(TraceFile::at(file)?),
+            (None, Some(directory)) => Some(in_directory(directory, &plan.agent.name.value)?),
+            (None, None) => None,
+        };
         let has_log = std::env::var_os("SPILLGATE_LOG").is_some();
         log_to_stderr(if watching.verbose { "info" } else { "error" });
         let parent = plan.agent.tool_output.store_dir.value.clone();
@@ -192,13 +196,14 @@ impl Parts {
 
     fn over<'a>(&self, ended: &'a Ended, typed: &AgentRun) -> Over<'a> {
         let room = || self.stay.room().path().display().to_string();
-        let file = typed.watching.trace.as_ref();
+        let named = typed.watching.trace.as_deref();
+        let kept = self.trace.as_ref().map(|file| file.path());
         Over {
             trace: &ended.trace,
             session: &ended.session,
             signal: self.stop.code(),
             kept: typed.keep.then(room),
-            trace_file: file.map(|path| path.display().to_string()),
+            trace_file: named.or(kept).map(|path| path.display().to_string()),
             unwritten: ended.written.as_ref().err(),
         }
     }

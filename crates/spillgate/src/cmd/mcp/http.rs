@@ -3,25 +3,33 @@
 use std::io::{self, ErrorKind, Write};
 use std::net::SocketAddr;
 use std::num::NonZero;
-use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Url;
+#[cfg(feature = "ui")]
+use spillgate_artifact::Principal;
 use spillgate_artifact::{Handle, SystemClock, Word};
 use spillgate_gateway::{Hub, Signals};
 use spillgate_http_api::{Api, ApiLimits, PREFIX};
 use spillgate_http_server::{
-    Auth, Health, HttpServer, HttpServerError, HttpServerSettings, NotReady, Token,
+    Auth, Health, HttpServer, HttpServerError, HttpServerSettings, NotReady, ValidTokens,
 };
+#[cfg(feature = "ui")]
+use spillgate_page::Door;
 use spillgate_store::{ArtifactStore, StoreError};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
+use super::tokens::{self, TokenSources};
+use crate::args::Common;
+#[cfg(feature = "ui")]
+use crate::cmd::ui::{Viewer, Watch, page};
 use crate::failure::{Failure, Fault};
 use crate::net;
 use crate::server_args::Mcp;
+use crate::tenants::{ByPrincipal, Tenants};
 use crate::tool_output::nearest;
 use crate::wiring::App;
 
@@ -36,26 +44,36 @@ const LAST: Duration = Duration::from_secs(1);
 
 /// Serves until a signal arrives; returns the exit code of the process.
 pub(super) async fn serve(
-    app: &App,
-    mcp: &Mcp,
+    served: &Served,
+    (common, mcp): (&Common, &Mcp),
     address: SocketAddr,
-    hub: Option<Arc<Hub>>,
     api: Option<Api>,
 ) -> Result<u8, Failure> {
+    let Served { app, hub, tenants } = served;
     let settings = settings(app, mcp, address);
     settings.check(address).map_err(|error| failure(&error))?;
-    if let (Some(hub), Some(most)) = (&hub, settings.processes()) {
+    if let (Some(hub), Some(most)) = (hub, settings.processes()) {
         hub.bound_processes(most);
     }
     let endpoint = hub.is_some().then_some(settings.path.as_str());
     let paths = api.is_some().then_some(PREFIX).into_iter().chain(endpoint);
-    if let Some(hub) = &hub {
+    if let Some(hub) = hub {
         check_required(hub, &settings)?;
     }
     let store = app.store.artifacts();
-    let front = front(hub.clone(), &settings)?.ready(move || answers(&*store));
+    let tokens = ValidTokens::default();
+    let front =
+        front(hub.clone(), &settings, &tokens, tenants.is_some())?.ready(move || answers(&*store));
     let front = match api {
         Some(api) => front.api(api),
+        None => front,
+    };
+    let front = match tenants {
+        Some(tenants) if settings.auth == Auth::None => {
+            tenants.close().await;
+            return Err(without_principals());
+        }
+        Some(tenants) => front.tenants(Arc::new(ByPrincipal(Arc::clone(tenants)))),
         None => front,
     };
     let listener = listen(address).await?;
@@ -65,28 +83,59 @@ pub(super) async fn serve(
     }
     #[cfg(feature = "ui")]
     let front = match app.settings.ui.enabled {
-        true => with_page(app, front, &settings, bound)?,
+        true => {
+            let watch = hub.clone().map(|hub| Watch::new(hub, common, mcp));
+            with_page(served, front, &settings, (&tokens, bound), watch)?
+        }
         false => front,
     };
-    until_signal(front, listener, hub).await
+    #[cfg(not(feature = "ui"))]
+    let _ = common;
+    let code = until_signal(front, listener, hub.clone()).await;
+    if let Some(tenants) = tenants {
+        tenants.close().await;
+    }
+    code
+}
+
+/// What is served.
+pub(super) struct Served {
+    pub(super) app: Arc<App>,
+    pub(super) hub: Option<Arc<Hub>>,
+    pub(super) tenants: Option<Arc<Tenants>>,
+}
+
+fn without_principals() -> Failure {
+    let what =
+        "`tenants.enabled` gives each principal a store of its own, but clients send no token";
+    Failure::new("config", Fault::Caller, what)
+        .hint("set [http.auth], or pass --token-file FILE; docs/tenants.md has an example")
 }
 
 /// Adds the page for a browser, and says where it is.
 #[cfg(feature = "ui")]
 fn with_page(
-    app: &App,
+    served: &Served,
     front: HttpServer,
     settings: &HttpServerSettings,
-    bound: SocketAddr,
+    (tokens, bound): (&ValidTokens, SocketAddr),
+    watch: Option<Arc<Watch>>,
 ) -> Result<HttpServer, Failure> {
-    use crate::cmd::ui::{Viewer, page};
     let has_tokens = settings.auth != Auth::None;
-    let page = page(app, Viewer::Client { has_tokens })?;
-    let path = page
-        .link()
-        .unwrap_or_else(|| format!("{}/", spillgate_page::PREFIX));
+    let prefix = spillgate_page::PREFIX;
+    let (path, router) = if let Some(tenants) = &served.tenants {
+        let is_bearer = matches!(settings.auth, Auth::Bearer { .. });
+        let tokens = tokens.clone();
+        let may = move |principal: &Principal| !is_bearer || tokens.are_of(principal);
+        (None, crate::tenants::pages(tenants, may))
+    } else {
+        let door = Arc::new(Door::new(Arc::new(SystemClock), has_tokens));
+        let page = page(&served.app, Viewer::Client, door, watch)?;
+        (page.link(), page.router())
+    };
+    let path = path.unwrap_or_else(|| format!("{prefix}/"));
     say(&format!("the page is at http://{bound}{path}"));
-    Ok(front.page(spillgate_page::PREFIX, page.router()))
+    Ok(front.page(prefix, router))
 }
 
 /// Checks that the servers of `required_servers` exist: one that does not would never be up.
@@ -198,7 +247,7 @@ fn settings(app: &App, mcp: &Mcp, address: SocketAddr) -> HttpServerSettings {
 }
 
 /// Returns the API for programs.
-pub(super) fn api(app: &App) -> Result<Api, Failure> {
+pub(crate) fn api(app: &App) -> Result<Api, Failure> {
     let (tools, _) = super::retrieval(app)?;
     let limits = ApiLimits {
         body_bytes: app.settings.http.max_body_bytes,
@@ -213,7 +262,12 @@ pub(super) fn api(app: &App) -> Result<Api, Failure> {
     Ok(Api::new(tools, names, limits, 2 * turns).showing_secrets(shows_secrets))
 }
 
-fn front(hub: Option<Arc<Hub>>, settings: &HttpServerSettings) -> Result<HttpServer, Failure> {
+fn front(
+    hub: Option<Arc<Hub>>,
+    settings: &HttpServerSettings,
+    valid: &ValidTokens,
+    has_tenants: bool,
+) -> Result<HttpServer, Failure> {
     let front = match hub {
         Some(hub) => HttpServer::new(hub, settings.clone()),
         None => HttpServer::without_mcp(settings.clone()).health(|| Health {
@@ -226,7 +280,16 @@ fn front(hub: Option<Arc<Hub>>, settings: &HttpServerSettings) -> Result<HttpSer
         Auth::Bearer {
             token_files,
             token_env,
-        } => front.tokens(tokens(token_files, token_env)?),
+        } => {
+            let sources = TokenSources {
+                files: token_files.clone(),
+                variables: token_env.clone(),
+                names: has_tenants,
+            };
+            valid.replace(&sources.read()?);
+            tokio::spawn(tokens::watch(sources, valid.clone()));
+            front.changing_tokens(valid.clone())
+        }
         Auth::Oauth(oauth) => {
             let issuer = Url::parse(&oauth.issuer).map_err(|error| {
                 let what = format!("`http.auth.issuer` is no URL: {error}");
@@ -235,49 +298,6 @@ fn front(hub: Option<Arc<Hub>>, settings: &HttpServerSettings) -> Result<HttpSer
             front.oauth(net::client(&issuer)?, Arc::new(SystemClock))
         }
     })
-}
-
-fn tokens(files: &[String], variables: &[String]) -> Result<Vec<Token>, Failure> {
-    let failed = |what: String| {
-        let hint = "write one token per line in a file, or a single token in a variable";
-        Failure::new("config", Fault::Caller, what).hint(hint)
-    };
-    let mut tokens = Vec::new();
-    for file in files {
-        let text = std::fs::read_to_string(file);
-        let text = text.map_err(|error| failed(format!("the token file {file}: {error}")))?;
-        warn_of_readers(file);
-        tokens.extend(Token::in_file(&text));
-    }
-    for variable in variables {
-        let value = std::env::var(variable);
-        let value = value.map_err(|_| failed(format!("the variable `{variable}` is not set")))?;
-        tokens.extend(Token::new(&value));
-    }
-    match tokens.is_empty() {
-        false => Ok(tokens),
-        true if files.is_empty() && variables.is_empty() => Err(failed(
-            "`http.auth.kind` is \"bearer\", but neither `token_files` nor `token_env` names a token"
-                .to_owned(),
-        )),
-        true => {
-            let named = [files, variables].concat().join(", ");
-            Err(failed(format!("there is no token in {named}")))
-        }
-    }
-}
-
-/// Only warns, because on a machine without other accounts nobody else can read the file.
-fn warn_of_readers(file: &str) {
-    const OTHERS: u32 = 0o007;
-    let mode = std::fs::metadata(file).map(|found| found.permissions().mode() & 0o777);
-    if let Ok(mode) = mode
-        && mode & OTHERS != 0
-    {
-        tracing::warn!(
-            "everybody on this machine can read the token file {file} (mode {mode:o}): run `chmod 600 {file}`"
-        );
-    }
 }
 
 fn not_listening(address: SocketAddr, error: &io::Error) -> Failure {

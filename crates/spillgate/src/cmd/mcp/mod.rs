@@ -5,6 +5,8 @@ pub(crate) mod http;
 mod lookups;
 mod reload;
 mod remote;
+#[cfg(feature = "serve")]
+mod tokens;
 
 pub(crate) use self::lookups::LookupsIn;
 
@@ -13,6 +15,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 
+use futures_util::FutureExt;
+#[cfg(feature = "serve")]
+use futures_util::future::BoxFuture;
 use spillgate_artifact::{Clock, SystemClock};
 use spillgate_extract::Extractor;
 use spillgate_gateway::{Gateway, Hub, own_tools};
@@ -31,6 +36,8 @@ use crate::logs::log_and_trace;
 use crate::server_args::Listen;
 use crate::server_args::Mcp;
 use crate::settings::SWEEP_EVERY;
+#[cfg(feature = "serve")]
+use crate::tenants::Tenants;
 #[cfg(feature = "telemetry")]
 use crate::traces::Joined;
 use crate::wiring::App;
@@ -58,7 +65,7 @@ pub(crate) enum For {
 pub(crate) fn serve(common: &Common, mcp: &Mcp, whom: For) -> Result<u8, Failure> {
     crate::memory::keep_little()?;
     let exporting = log_and_trace("warn")?;
-    let app = App::for_gateway(common, &mcp.limits())?;
+    let app = Arc::new(App::for_gateway(common, &mcp.limits())?);
     if whom == For::Clients && lookups::are_all(&app, mcp)? {
         greet_a_person(mcp);
         return lookups::serve(&app);
@@ -85,25 +92,43 @@ pub(crate) fn serve(common: &Common, mcp: &Mcp, whom: For) -> Result<u8, Failure
     {
         tell_what_is_missing(&gateway.servers);
     }
+    let hub = gateway.map(Hub::new);
+    #[cfg(feature = "serve")]
+    let tenants = match mcp.http.is_some() && app.settings.tenants.enabled {
+        true => {
+            let _in_runtime = runtime.enter();
+            let has_api = whom == For::Programs;
+            Some(Tenants::new(Arc::clone(&app), mcp, hub.clone(), has_api)?)
+        }
+        false => None,
+    };
     let code = std::thread::scope(|scope| {
         let (ended, wait) = std::sync::mpsc::channel::<()>();
-        let app = &app;
+        let tidied = &app;
+        #[cfg(feature = "serve")]
+        let all = tenants.clone();
         scope.spawn(move || {
-            app.clear_leftovers();
+            tidied.clear_leftovers();
             while wait.recv_timeout(SWEEP_EVERY) == Err(RecvTimeoutError::Timeout) {
-                app.tidy_in_background();
+                tidied.tidy_in_background();
+                #[cfg(feature = "serve")]
+                if let Some(tenants) = &all {
+                    tenants.tidy();
+                }
             }
         });
         let code = runtime.block_on(async {
-            let hub = gateway.map(Hub::new);
             if let Some(hub) = &hub {
                 #[cfg(feature = "telemetry")]
                 if exporting.is_some() {
                     hub.trace_by(Arc::new(Joined::default()));
                 }
-                let files = app.files();
-                let watched = reload::watch(Arc::clone(hub), files, common.clone(), mcp.clone());
-                tokio::spawn(watched);
+                #[cfg(not(feature = "serve"))]
+                let then = |_: App| std::future::ready(()).boxed();
+                #[cfg(feature = "serve")]
+                let then = reloading(tenants.clone());
+                let asked = (common.clone(), mcp.clone());
+                tokio::spawn(reload::watch(Arc::clone(hub), app.files(), asked, then));
             }
             match (mcp.http, hub) {
                 (None, Some(hub)) => Ok(spillgate_gateway::run(hub).await?),
@@ -117,19 +142,42 @@ pub(crate) fn serve(common: &Common, mcp: &Mcp, whom: For) -> Result<u8, Failure
                         Some(Listen::At(address)) => address,
                         _ => app.settings.http.listen,
                     };
-                    http::serve(app, mcp, address, hub, api).await
+                    let served = http::Served {
+                        app: Arc::clone(&app),
+                        hub,
+                        tenants: tenants.clone(),
+                    };
+                    http::serve(&served, (common, mcp), address, api).await
                 }
             }
         });
         drop(ended);
         code
     });
+    #[cfg(feature = "serve")]
+    if let Some(tenants) = &tenants {
+        tenants.flush();
+    }
     // A look-up whose client has disconnected must not keep the process alive.
     runtime.shutdown_background();
     app.ledger.flush_inline(SystemClock.now());
     app.tidy_quickly(None);
     drop(exporting); // exports the remaining telemetry
     code
+}
+
+/// Returns what applies a new configuration to the tenants.
+#[cfg(feature = "serve")]
+fn reloading(tenants: Option<Arc<Tenants>>) -> impl Fn(App) -> BoxFuture<'static, ()> {
+    move |app: App| {
+        let tenants = tenants.clone();
+        async move {
+            if let Some(tenants) = tenants {
+                tenants.reload(Arc::new(app)).await;
+            }
+        }
+        .boxed()
+    }
 }
 
 /// Whether there is a server to put the gateway in front of.
@@ -152,12 +200,13 @@ fn runtime(mcp: &Mcp) -> std::io::Result<Runtime> {
 }
 
 /// Builds the gateway from the current configuration.
-fn load(common: &Common, mcp: &Mcp) -> Result<Gateway, Failure> {
+fn load(common: &Common, mcp: &Mcp) -> Result<(App, Gateway), Failure> {
     let app = App::for_gateway(common, &mcp.limits())?;
-    gateway(&app, mcp)
+    let gateway = gateway(&app, mcp)?;
+    Ok((app, gateway))
 }
 
-fn gateway(app: &App, mcp: &Mcp) -> Result<Gateway, Failure> {
+pub(crate) fn gateway(app: &App, mcp: &Mcp) -> Result<Gateway, Failure> {
     let servers = servers(app, mcp)?;
     // With a single server, an HTTP client resumes the server's streams by itself.
     let resume = mcp.http.is_none() || servers.len() > 1;
@@ -299,7 +348,8 @@ fn extractor(app: &App) -> Result<Option<Extractor>, Failure> {
     let model = app.model(&settings.models)?;
     let offloader = app.offloader.clone();
     let extraction = settings.extraction.clone();
-    Ok(Some(Extractor::new(offloader, model, extraction)))
+    let extractor = Extractor::new(offloader, model, extraction);
+    Ok(Some(extractor.with_keeper(app.settings.ui.keeper())))
 }
 
 /// Returns the look-up tools of a server that stores results, and the names of the tools that it

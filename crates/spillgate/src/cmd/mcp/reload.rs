@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use futures_util::future::BoxFuture;
 use spillgate_gateway::Hub;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
@@ -11,17 +12,23 @@ use tokio::time::sleep;
 use super::load;
 use crate::args::Common;
 use crate::server_args::Mcp;
+use crate::wiring::App;
 
 /// How often the files are checked. File-system notifications would be faster, but not every file
 /// system supports them, and they easily miss an editor that replaces a file.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+pub(super) const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Modification time and length of a file; `None` if it does not exist.
-type Mark = Option<(SystemTime, u64)>;
+pub(super) type Mark = Option<(SystemTime, u64)>;
 
-/// Applies the configuration whenever one of its files changes. An invalid configuration is logged,
+/// Applies the configuration whenever one of its files changes, also by `then`. An invalid configuration is logged,
 /// and the last valid one stays in use.
-pub(super) async fn watch(hub: Arc<Hub>, files: Vec<PathBuf>, common: Common, mcp: Mcp) {
+pub(super) async fn watch(
+    hub: Arc<Hub>,
+    files: Vec<PathBuf>,
+    (common, mcp): (Common, Mcp),
+    then: impl Fn(App) -> BoxFuture<'static, ()>,
+) {
     let mut known = marks(&files);
     loop {
         sleep(LOOK_EVERY).await;
@@ -32,10 +39,11 @@ pub(super) async fn watch(hub: Arc<Hub>, files: Vec<PathBuf>, common: Common, mc
         known = now;
         let (common, asked) = (common.clone(), mcp.clone());
         match spawn_blocking(move || load(&common, &asked)).await {
-            Ok(Ok(gateway)) => {
+            Ok(Ok((app, gateway))) => {
                 hub.reload(gateway).await;
+                then(app).await;
                 let but = if mcp.http.is_some() {
-                    ", except for `[http]` and its tokens, which are read only at the start"
+                    ", except for `[http]`, which is read only at the start"
                 } else {
                     ""
                 };
@@ -53,7 +61,7 @@ pub(super) async fn watch(hub: Arc<Hub>, files: Vec<PathBuf>, common: Common, mc
     }
 }
 
-fn marks(files: &[PathBuf]) -> Vec<Mark> {
+pub(super) fn marks(files: &[PathBuf]) -> Vec<Mark> {
     let mark = |file: &PathBuf| {
         let found = std::fs::metadata(file).ok()?;
         Some((found.modified().ok()?, found.len()))

@@ -1,0 +1,396 @@
+//! The audit log: one line of JSON for each output that is stored, looked up, shared or removed, and for
+//! each request for an output that the caller does not have. It never has a part of an output or the
+//! arguments of a call.
+//!
+//! Whatever reads or writes an output does so through its store, so the store records it.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::{Deserialize, Serialize};
+use spillgate_artifact::{
+    ByteSource, Clock, Facts, Handle, HandleForm, Manifest, Principal, SystemClock, Timestamp,
+};
+use spillgate_store::{
+    ArtifactStore, Candidate, Draft, Gone, Listed, Part, Receipt, StoreError, Stored, Survey,
+    Unreadable, open_regular,
+};
+
+/// Settings of the audit log (`[audit]`).
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct AuditSettings {
+    /// The file to which lines are appended, or "stderr"; without it, nothing is recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) to: Option<PathBuf>,
+}
+
+/// The value of `to` that is no file.
+const STDERR: &str = "stderr";
+
+impl AuditSettings {
+    /// Returns the audit log; `None` if there is none.
+    pub(crate) fn log(&self) -> Option<Arc<Audit>> {
+        let to = self.to.as_ref().filter(|to| !to.as_os_str().is_empty())?;
+        let to = match to.as_os_str() == STDERR {
+            true => Sink::Stderr,
+            false => Sink::File(to.clone()),
+        };
+        let has_failed = AtomicBool::new(false);
+        Some(Arc::new(Audit { to, has_failed }))
+    }
+}
+
+/// The audit log.
+#[derive(Debug)]
+pub(crate) struct Audit {
+    to: Sink,
+    has_failed: AtomicBool,
+}
+
+#[derive(Debug)]
+enum Sink {
+    Stderr,
+    File(PathBuf),
+}
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Event {
+    /// An output was stored.
+    Store,
+    /// An output was opened to be read.
+    LookUp,
+    /// An output was asked for that the principal does not have.
+    Deny,
+    /// The outputs were listed.
+    List,
+    /// An output was pinned, or its pin was ended.
+    Pin,
+    /// An output was removed.
+    Remove,
+    /// Another principal may read an output from now on.
+    Share,
+    /// Another principal may not read an output any more.
+    EndShare,
+}
+
+/// A line of the log.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Line<'a> {
+    time: Timestamp,
+    event: Event,
+    principal: &'a Principal,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    handle: Option<Handle>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    /// The rules for secrets that found something, with the number of secrets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    secrets: Option<&'a BTreeMap<String, u64>>,
+    /// Whether the output is one that another principal shares.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    shared: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reader: Option<&'a Principal>,
+}
+
+impl<'a> Line<'a> {
+    /// Returns a line about something that happens now.
+    pub(crate) fn new(event: Event, principal: &'a Principal) -> Self {
+        Self {
+            time: SystemClock.now(),
+            event,
+            principal,
+            handle: None,
+            server: None,
+            tool: None,
+            bytes: None,
+            secrets: None,
+            shared: false,
+            reader: None,
+        }
+    }
+
+    /// Returns the line of a share.
+    pub(crate) fn sharing(self, handle: Handle, reader: &'a Principal) -> Self {
+        Self {
+            handle: Some(handle),
+            reader: Some(reader),
+            ..self
+        }
+    }
+
+    fn about(self, manifest: &'a Manifest) -> Self {
+        let facts = &manifest.facts;
+        let secrets = facts.secrets.as_ref().map(|secrets| &secrets.found);
+        Self {
+            handle: Some(manifest.handle),
+            server: facts.origin.server.as_deref(),
+            tool: Some(&facts.origin.tool),
+            bytes: Some(facts.raw_bytes),
+            secrets: secrets.filter(|found| !found.is_empty()),
+            ..self
+        }
+    }
+}
+
+impl Audit {
+    /// Records a line. If that fails, the first failure is logged, and nothing else fails for it.
+    pub(crate) fn record(&self, line: &Line<'_>) {
+        let written = self.write(line);
+        let was_failing = self.has_failed.swap(written.is_err(), Ordering::Relaxed);
+        if let (Err(error), false) = (written, was_failing) {
+            tracing::error!(%error, "the audit log cannot be written: what happens now is missing in it");
+        }
+    }
+
+    fn write(&self, line: &Line<'_>) -> io::Result<()> {
+        let mut bytes = serde_json::to_vec(line)?;
+        bytes.push(b'\n');
+        match &self.to {
+            Sink::Stderr => io::stderr().write_all(&bytes),
+            Sink::File(path) => {
+                // Opened each time, so that the file can be moved away and begun again.
+                let mut options = OpenOptions::new();
+                options.append(true).create(true).mode(0o600);
+                open_regular(path, &mut options)?.write_all(&bytes)
+            }
+        }
+    }
+}
+
+/// A store that records what is done with its outputs.
+#[derive(Debug)]
+pub(crate) struct AuditedStore {
+    pub(crate) store: Arc<dyn ArtifactStore>,
+    pub(crate) audit: Arc<Audit>,
+    pub(crate) principal: Principal,
+}
+
+impl AuditedStore {
+    fn line(&self, event: Event) -> Line<'_> {
+        Line::new(event, &self.principal)
+    }
+
+    /// Records an output that is not there.
+    fn denied<T>(&self, handle: Handle, done: Result<T, StoreError>) -> Result<T, StoreError> {
+        if let Err(StoreError::Absent { .. }) = &done {
+            self.audit.record(&Line {
+                handle: Some(handle),
+                ..self.line(Event::Deny)
+            });
+        }
+        done
+    }
+
+    fn opened(
+        &self,
+        handle: Handle,
+        opened: Result<Stored, StoreError>,
+    ) -> Result<Stored, StoreError> {
+        let stored = self.denied(handle, opened)?;
+        self.audit.record(&Line {
+            shared: stored.is_shared,
+            ..self.line(Event::LookUp).about(&stored.manifest)
+        });
+        Ok(stored)
+    }
+
+    fn listed(&self) {
+        self.audit.record(&self.line(Event::List));
+    }
+}
+
+impl ArtifactStore for AuditedStore {
+    fn draft(&self) -> Result<Box<dyn Draft>, StoreError> {
+        Ok(Box::new(AuditedDraft {
+            draft: self.store.draft()?,
+            audit: Arc::clone(&self.audit),
+            principal: self.principal.clone(),
+        }))
+    }
+
+    fn open(&self, handle: Handle) -> Result<Stored, StoreError> {
+        self.opened(handle, self.store.open(handle))
+    }
+
+    fn peek(&self, handle: Handle) -> Result<Stored, StoreError> {
+        self.opened(handle, self.store.peek(handle))
+    }
+
+    fn manifest(&self, handle: Handle) -> Result<Manifest, StoreError> {
+        self.denied(handle, self.store.manifest(handle))
+    }
+
+    fn receipt(&self, handle: Handle) -> Result<Receipt, StoreError> {
+        self.denied(handle, self.store.receipt(handle))
+    }
+
+    fn list(&self) -> Result<Vec<Listed>, StoreError> {
+        self.listed();
+        self.store.list()
+    }
+
+    fn survey(&self) -> Result<Survey, StoreError> {
+        self.listed();
+        self.store.survey()
+    }
+
+    fn newest(
+        &self,
+        visit: &mut dyn FnMut(Listed) -> ControlFlow<()>,
+    ) -> Result<Vec<Unreadable>, StoreError> {
+        self.listed();
+        self.store.newest(visit)
+    }
+
+    fn candidates(&self) -> Result<Vec<Candidate>, StoreError> {
+        self.store.candidates()
+    }
+
+    fn beginning_with(&self, beginning: &str) -> Result<Vec<Handle>, StoreError> {
+        self.store.beginning_with(beginning)
+    }
+
+    fn count(&self) -> Result<usize, StoreError> {
+        self.store.count()
+    }
+
+    fn remove(&self, handle: Handle, why: Gone, at: Timestamp) -> Result<(), StoreError> {
+        self.denied(handle, self.store.remove(handle, why, at))?;
+        self.audit.record(&Line {
+            handle: Some(handle),
+            ..self.line(Event::Remove)
+        });
+        Ok(())
+    }
+
+    fn pin(&self, handle: Handle, pinned: bool) -> Result<(), StoreError> {
+        self.denied(handle, self.store.pin(handle, pinned))?;
+        self.audit.record(&Line {
+            handle: Some(handle),
+            ..self.line(Event::Pin)
+        });
+        Ok(())
+    }
+}
+
+/// A draft whose commit is recorded.
+#[derive(Debug)]
+struct AuditedDraft {
+    draft: Box<dyn Draft>,
+    audit: Arc<Audit>,
+    principal: Principal,
+}
+
+impl Draft for AuditedDraft {
+    fn write(&mut self, part: Part, bytes: &[u8]) -> Result<(), StoreError> {
+        self.draft.write(part, bytes)
+    }
+
+    fn discard_view(&mut self) -> Result<(), StoreError> {
+        self.draft.discard_view()
+    }
+
+    fn read(&self, part: Part) -> Result<Arc<dyn ByteSource>, StoreError> {
+        self.draft.read(part)
+    }
+
+    fn complete(&mut self, part: Part) {
+        self.draft.complete(part);
+    }
+
+    fn commit(
+        self: Box<Self>,
+        facts: Facts,
+        index: &[u8],
+        form: HandleForm,
+    ) -> Result<Receipt, StoreError> {
+        let Self {
+            draft,
+            audit,
+            principal,
+        } = *self;
+        let receipt = draft.commit(facts, index, form)?;
+        audit.record(&Line::new(Event::Store, &principal).about(receipt.manifest()));
+        Ok(receipt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use spillgate_store::MemoryStore;
+    use spillgate_store::conformance::{facts_of, run};
+
+    use super::*;
+
+    fn audited(to: PathBuf) -> AuditedStore {
+        let settings = AuditSettings { to: Some(to) };
+        AuditedStore {
+            store: Arc::new(MemoryStore::default()),
+            audit: settings.log().unwrap(),
+            principal: "alice".parse().unwrap(),
+        }
+    }
+
+    #[test]
+    fn conforms() {
+        let base = tempfile::tempdir().unwrap();
+        run(&|| Box::new(audited(base.path().join("audit.ndjson"))));
+    }
+
+    #[test]
+    fn each_step_is_a_line_without_the_content() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("audit.ndjson");
+        let store = audited(path.clone());
+        let mut draft = store.draft().unwrap();
+        draft.write(Part::Raw, b"oyster").unwrap();
+        let mut facts = facts_of(b"oyster");
+        facts.origin.arguments = Some("--pearl".to_owned());
+        let receipt = draft.commit(facts, b"", HandleForm::Short).unwrap();
+        let handle = receipt.handle();
+        store.open(handle).unwrap();
+        store.list().unwrap();
+        store.pin(handle, true).unwrap();
+        store
+            .remove(handle, Gone::Removed, SystemClock.now())
+            .unwrap();
+        store.open(handle).unwrap_err();
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let text = text.replace(&handle.to_string(), "HANDLE");
+        let lines = text.lines().map(|line| {
+            let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert!(line.as_object_mut().unwrap().remove("time").is_some());
+            line.to_string()
+        });
+        let lines: Vec<String> = lines.collect();
+        insta::assert_snapshot!(lines.join("\n"), @"");
+        assert!(!text.contains("oyster") && !text.contains("pearl"));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_fails_nothing() {
+        let base = tempfile::tempdir().unwrap();
+        let store = audited(base.path().join("missing/audit.ndjson"));
+        let mut draft = store.draft().unwrap();
+        draft.write(Part::Raw, b"x").unwrap();
+        assert!(draft.commit(facts_of(b"x"), b"", HandleForm::Short).is_ok());
+    }
+}

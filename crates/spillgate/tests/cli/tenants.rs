@@ -1,0 +1,518 @@
+//! Tests of tenants: what one principal stored, no other reaches through any door, and cannot tell
+//! from what does not exist: not by an answer, and not by what the store does.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use spillgate_testkit::log;
+
+use super::bucket_server::Server;
+use super::tool::Tool;
+
+/// A server with two tools: the result of `big` is large and has an image, `echo` tells the length of
+/// what it got.
+const SERVER: &str = r#"
+while read -r line; do
+  id=${line#*\"id\":}; id=${id%%[,\}]*}
+  case "$line" in
+    *'"method":"initialize"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{}},"serverInfo":{"name":"s","version":"1"}}';;
+    *'"method":"tools/list"'*) result='{"tools":[{"name":"big","inputSchema":{"type":"object"}},{"name":"echo","inputSchema":{"type":"object"}}]}';;
+    *'"name":"big"'*) text=$(seq -s, 1 20000); image=$(seq -s A 1 9000); result='{"content":[{"type":"text","text":"oyster '$text'"},{"type":"image","mimeType":"image/png","data":"'$image'"}]}';;
+    *'"name":"echo"'*) result='{"content":[{"type":"text","text":"got '${#line}'"}]}';;
+    *'"id":'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id"; continue;;
+    *) continue;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done"#;
+
+/// A word that only the outputs of the first principal have.
+const MARK: &str = "oyster";
+
+/// Where the outputs are.
+enum Place {
+    Files,
+    Bucket(Server),
+}
+
+/// A running server for two principals.
+struct House {
+    _tool: Tool,
+    child: Child,
+    at: String,
+    place: Place,
+}
+
+/// An answer: its status, the lines of its head, and its body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+/// A principal with a session and a cookie.
+struct Principal {
+    token: &'static str,
+    session: String,
+    cookie: String,
+}
+
+/// A request to a door.
+#[derive(Debug, Clone)]
+enum Ask {
+    /// Method, path below the server and body, with the token.
+    Api(&'static str, String, String),
+    /// Method, path and form, with the cookie.
+    Page(&'static str, String, String),
+    /// Method and parameters, in the session.
+    Session(&'static str, Value),
+    /// Method and parameters of a request without a session.
+    Alone(&'static str, Value),
+}
+
+impl House {
+    fn start(place: Place, more: &str) -> Self {
+        let tool = Tool::new();
+        let [tokens, server, config] =
+            ["tokens", "server.sh", "spillgate.toml"].map(|name| tool.home().join(name));
+        fs::write(&tokens, "alice: one\nbob: two\n").unwrap();
+        fs::write(&server, SERVER).unwrap();
+        let text = format!(
+            "by_reference = [\"*\"]\nmax_tokens = 1000\n{more}\n\
+             [tenants]\nenabled = true\n[ui]\nenabled = true\n[tool_output]\nenabled = true\n\
+             [servers.one]\ncommand = \"sh\"\nargs = [{:?}]\n\
+             [http.auth]\nkind = \"bearer\"\ntoken_files = [{:?}]\n",
+            server.display().to_string(),
+            tokens.display().to_string(),
+        );
+        fs::write(&config, text).unwrap();
+        let config = config.display().to_string();
+        let mut command = tool.command(&["serve", "--listen", "0", "--config", &config]);
+        if let Place::Bucket(server) = &place {
+            command.env("SPILLGATE_STORE", "s3://bucket/prefix");
+            command.envs(server.environment());
+        }
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut from = BufReader::new(child.stderr.take().unwrap());
+        let mut said = String::new();
+        while !said.contains("the page is at") {
+            let got = from.read_line(&mut said).unwrap();
+            assert!(got > 0, "{said}");
+        }
+        std::thread::spawn(move || std::io::copy(&mut from, &mut std::io::sink()));
+        let at = said.split_once("http://").unwrap().1;
+        let at = at.split_once('/').unwrap().0.to_owned();
+        Self {
+            _tool: tool,
+            child,
+            at,
+            place,
+        }
+    }
+
+    fn send(&self, line: &str, head: &str, body: &str) -> Answer {
+        let mut stream = TcpStream::connect(&self.at).unwrap();
+        let limit = Some(Duration::from_secs(10));
+        stream.set_read_timeout(limit).unwrap();
+        let (at, length) = (&self.at, body.len());
+        let request = format!(
+            "{line} HTTP/1.0\r\nhost: {at}\r\n{head}content-length: {length}\r\n\r\n{body}"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        let read = stream.read_to_end(&mut answer);
+        read.unwrap_or_else(|error| panic!("{line} {body}: {error}"));
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        let timeless = head.lines().filter(|line| !line.starts_with("date:"));
+        Answer {
+            status,
+            head: timeless.collect::<Vec<_>>().join("\n"),
+            body: body.to_owned(),
+        }
+    }
+
+    /// Sends a JSON-RPC message in a session; without a session, as a stateless request if `name` says
+    /// of what.
+    fn rpc(&self, of: &Principal, is_alone: bool, method: &str, params: &Value) -> Answer {
+        let mut params = params.clone();
+        let token = of.token;
+        let mut head = format!(
+            "authorization: Bearer {token}\r\ncontent-type: application/json\r\n\
+             accept: application/json, text/event-stream\r\n"
+        );
+        if is_alone {
+            params["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+            });
+            let named = params["name"].as_str().or(params["uri"].as_str());
+            let _ = write!(
+                head,
+                "mcp-protocol-version: 2026-07-28\r\nmcp-method: {method}\r\n"
+            );
+            if let Some(named) = named {
+                let _ = write!(head, "mcp-name: {named}\r\n");
+            }
+        } else if !of.session.is_empty() {
+            let _ = write!(head, "mcp-session-id: {}\r\n", of.session);
+        }
+        let body = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
+        self.send("POST /mcp", &head, &body.to_string())
+    }
+
+    fn enter(&self, token: &'static str) -> Principal {
+        let mut one = Principal {
+            token,
+            session: String::new(),
+            cookie: String::new(),
+        };
+        let hello = json!({
+            "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        });
+        let answer = self.rpc(&one, false, "initialize", &hello);
+        let session = answer.head.split("mcp-session-id: ").nth(1);
+        let session = session.unwrap_or_else(|| panic!("{answer:?}"));
+        session.lines().next().unwrap().clone_into(&mut one.session);
+        let note = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
+        let head = format!(
+            "authorization: Bearer {token}\r\ncontent-type: application/json\r\n\
+             accept: application/json, text/event-stream\r\nmcp-session-id: {}\r\n",
+            one.session
+        );
+        assert_eq!(self.send("POST /mcp", &head, &note).status, 202);
+        let form = format!("token={token}");
+        let head = format!("origin: http://{}\r\n", self.at);
+        let answer = self.send("POST /ui/login", &head, &form);
+        let cookie = answer.head.split("set-cookie: ").nth(1);
+        let cookie = cookie.unwrap_or_else(|| panic!("{answer:?}"));
+        cookie
+            .split(';')
+            .next()
+            .unwrap()
+            .clone_into(&mut one.cookie);
+        one
+    }
+
+    fn ask(&self, of: &Principal, ask: &Ask) -> Answer {
+        match ask {
+            Ask::Api(method, path, body) => {
+                let head = format!("authorization: Bearer {}\r\n", of.token);
+                self.send(&format!("{method} {path}"), &head, body)
+            }
+            Ask::Page(method, path, form) => {
+                let origin = format!("http://{}", self.at);
+                let head = format!(
+                    "cookie: {}\r\norigin: {origin}\r\naccept: text/html\r\n",
+                    of.cookie
+                );
+                self.send(&format!("{method} /ui{path}"), &head, form)
+            }
+            Ask::Session(method, params) => self.rpc(of, false, method, params),
+            Ask::Alone(method, params) => self.rpc(of, true, method, params),
+        }
+    }
+
+    /// Stores a text that has the mark, and returns its handle.
+    fn store(&self, of: &Principal, text: &str) -> String {
+        let path = "/v1/offload?tool=journal&call_id=call-1".to_owned();
+        let answer = self.ask(of, &Ask::Api("POST", path, text.to_owned()));
+        assert_eq!(answer.status, 201, "{answer:?}");
+        let answer: Value = serde_json::from_str(&answer.body).unwrap();
+        answer["handle"].as_str().unwrap().to_owned()
+    }
+
+    /// Replaces a result in a conversation, and returns its hash.
+    fn compress(&self, of: &Principal, text: &str) -> String {
+        let messages = json!([{"role": "tool", "tool_call_id": "x", "content": text}]);
+        let body = json!({"messages": messages, "model": "m"}).to_string();
+        let answer = self.ask(of, &Ask::Api("POST", "/v1/compress".to_owned(), body));
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let hash = answer.body.split("hash=").nth(1);
+        let hash = hash.unwrap_or_else(|| panic!("{answer:?}"));
+        hash.trim_start_matches(['\\', '"'])
+            .chars()
+            .take(24)
+            .collect()
+    }
+
+    /// Returns the requests to the bucket since the last call, with `handle` masked.
+    fn seen(&self, handle: &str) -> Vec<String> {
+        match &self.place {
+            Place::Files => Vec::new(),
+            Place::Bucket(server) => {
+                let seen = server.seen().into_iter();
+                let mut seen: Vec<String> =
+                    seen.map(|line| line.replace(handle, "HANDLE")).collect();
+                seen.sort_unstable();
+                seen
+            }
+        }
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// All ways to ask for an output by its handle.
+fn by_handle(handle: &str, own: &str) -> Vec<Ask> {
+    let mut all = Vec::new();
+    let api = |rest: &str| format!("/v1/artifacts/{handle}{rest}");
+    for rest in [
+        "",
+        "/raw",
+        "/read",
+        "/read?start=2&lines=3",
+        "/read?tail=true",
+        "/read?bytes=0..90",
+        "/grep?pattern=oyster",
+        "/grep?pattern=OYSTER&ignore_case=true&before=1",
+        "/query?filter=.",
+        "/search?words=oyster",
+        "/outline",
+    ] {
+        all.push(Ask::Api("GET", api(rest), String::new()));
+    }
+    all.push(Ask::Api("HEAD", api("/raw"), String::new()));
+    all.push(Ask::Api(
+        "GET",
+        format!("/v1/artifacts?before={handle}"),
+        String::new(),
+    ));
+    for path in [
+        "",
+        "?tab=outline",
+        "?tab=message",
+        "?tab=difference",
+        "/message",
+        "/outline",
+        "/lines?start=1",
+        "/error",
+        "/hex",
+        "/image",
+        "/tree?path=",
+        "/download",
+        "/download?form=raw",
+    ] {
+        all.push(Ask::Page(
+            "GET",
+            format!("/a/{handle}{path}"),
+            String::new(),
+        ));
+    }
+    let path = format!("/a/{own}?tab=difference&with={handle}");
+    all.push(Ask::Page("GET", path, String::new()));
+    for path in [
+        "/read",
+        "/grep?pattern=oyster",
+        "/query?filter=.",
+        "/search?words=oyster",
+    ] {
+        let path = format!("/v1/artifacts/{handle}{path}");
+        all.push(Ask::Page("GET", path, String::new()));
+    }
+    let tools = [
+        ("spillgate_read", json!({"handle": handle})),
+        ("spillgate_read", json!({"handle": handle, "tail": true})),
+        (
+            "spillgate_read",
+            json!({"handle": handle, "bytes": "0..90"}),
+        ),
+        ("spillgate_read", json!({"handle": handle, "path": ".a"})),
+        (
+            "spillgate_read",
+            json!({"handle": format!("handle={handle}")}),
+        ),
+        ("spillgate_grep", json!({"handle": handle, "pattern": MARK})),
+        ("spillgate_query", json!({"handle": handle, "filter": "."})),
+        ("spillgate_search", json!({"handle": handle, "words": MARK})),
+        (
+            "get_continuation",
+            json!({"tool_call_id": handle, "offset": 0}),
+        ),
+        (
+            "tool_output",
+            json!({"handle": handle, "extract": MARK, "mode": "search"}),
+        ),
+        ("echo", json!({"text": {"$spill": handle}})),
+        ("echo", json!({"text": {"$spill": handle, "lines": "1-2"}})),
+        ("echo", json!({"text": {"$spill": handle, "bytes": "0..9"}})),
+        ("echo", json!({"text": {"$spill": handle, "query": "."}})),
+    ];
+    for (name, arguments) in tools {
+        let params = json!({"name": name, "arguments": arguments});
+        all.push(Ask::Session("tools/call", params.clone()));
+        all.push(Ask::Alone("tools/call", params));
+    }
+    for part in ["", "/content/0", "/content/1", "/messages/0", "/contents/0"] {
+        let params = json!({"uri": format!("spillgate://artifact/{handle}{part}")});
+        all.push(Ask::Session("resources/read", params.clone()));
+        all.push(Ask::Alone("resources/read", params));
+    }
+    // The last ones, because they would take the output away.
+    let form = "pinned=1".to_owned();
+    all.push(Ask::Page("POST", format!("/a/{handle}/pin"), form));
+    let form = "sure=1".to_owned();
+    all.push(Ask::Page("POST", format!("/a/{handle}/remove"), form));
+    all.push(Ask::Api("DELETE", api(""), String::new()));
+    all
+}
+
+/// All ways to come to an output without its handle, or with another name of it.
+fn otherwise(hash: &str) -> Vec<Ask> {
+    let mut all = Vec::new();
+    for query in ["", "lines: 1+2", "grep: oyster", "jq: .", "oyster"] {
+        let query: String = form_urlencoded(query);
+        let path = format!("/v1/retrieve/{hash}?query={query}");
+        all.push(Ask::Api("GET", path, String::new()));
+    }
+    for path in ["/v1/artifacts", "/v1/artifacts?tool=journal"] {
+        all.push(Ask::Api("GET", path.to_owned(), String::new()));
+    }
+    for path in [
+        "/",
+        "/rows",
+        "/find?what=oyster",
+        "/find/hits?what=oyster&by=words",
+        "/meter",
+    ] {
+        all.push(Ask::Page("GET", path.to_owned(), String::new()));
+    }
+    for (name, arguments) in [
+        ("spillgate_search", json!({"words": MARK})),
+        (
+            "get_continuation",
+            json!({"tool_call_id": "call-1", "offset": 0}),
+        ),
+        (
+            "get_continuation",
+            json!({"tool_call_id": "1", "offset": 0}),
+        ),
+    ] {
+        let params = json!({"name": name, "arguments": arguments});
+        all.push(Ask::Session("tools/call", params));
+    }
+    all
+}
+
+fn form_urlencoded(text: &str) -> String {
+    text.replace(' ', "%20").replace(':', "%3A")
+}
+
+/// Checks that `bob` reaches nothing of `alice`. Returns the number of attempts.
+fn attempts(place: Place) -> usize {
+    let house = House::start(place, "");
+    let [alice, bob] = ["one", "two"].map(|token| house.enter(token));
+    let text = format!("{MARK}\n{}", log(3000));
+    let handle = house.store(&alice, &text);
+    let big = json!({"name": "big", "arguments": {}});
+    let big = house.ask(&alice, &Ask::Session("tools/call", big)).body;
+    let linked = big
+        .split("stored whole as ")
+        .nth(1)
+        .unwrap_or_else(|| panic!("{big}"));
+    let linked: String = linked.chars().take(14).collect();
+    let hash = house.compress(&alice, &format!("{text}more\n"));
+    let own = house.store(&bob, &log(3000));
+    // Nobody stored anything under these names.
+    let backwards = |name: &str| name.chars().rev().collect::<String>();
+    // What a first request sets up is not part of what is counted.
+    for ask in by_handle(&own, &own)
+        .iter()
+        .take(20)
+        .chain(&otherwise(&backwards(&hash)))
+    {
+        house.ask(&bob, ask);
+    }
+    let mut count = 0;
+    for foreign in [&handle, &linked] {
+        let unknown = backwards(foreign);
+        for (at, ask) in by_handle(foreign, &own).iter().enumerate() {
+            house.seen("");
+            let got = house.ask(&bob, ask);
+            let done = house.seen(foreign);
+            let other = house.ask(&bob, &by_handle(&unknown, &own)[at]);
+            let done_otherwise = house.seen(&unknown);
+            let masked = |answer: &Answer, handle: &str| {
+                let text = format!("{answer:?}").replace(handle, "HANDLE");
+                text.replace(&alice.session, "SESSION")
+            };
+            assert_eq!(masked(&got, foreign), masked(&other, &unknown), "{ask:?}");
+            assert_eq!(done, done_otherwise, "{ask:?}");
+            assert!(
+                !got.body.contains(MARK) || got.status >= 400,
+                "{ask:?} {got:?}"
+            );
+            let fails = got.status >= 400
+                || got.body.contains("It was never stored here.")
+                || got.body.contains("\"isError\":true")
+                || got.body.contains("\"error\":");
+            assert!(fails, "{ask:?} {got:?}");
+            count += 1;
+        }
+    }
+    for ask in otherwise(&hash) {
+        let got = house.ask(&bob, &ask);
+        for secret in [MARK, &handle, &linked] {
+            let without = got.body.replace(&format!("value=\"{MARK}\""), "");
+            assert!(
+                !without.contains(secret) || is_echo(&ask),
+                "{ask:?} {got:?}"
+            );
+        }
+        count += 1;
+    }
+    // The session of another is not there, either.
+    let thief = Principal {
+        token: bob.token,
+        session: alice.session.clone(),
+        cookie: bob.cookie.clone(),
+    };
+    let read = json!({"name": "spillgate_read", "arguments": {"handle": handle}});
+    let got = house.ask(&thief, &Ask::Session("tools/call", read));
+    assert_eq!(got.status, 404);
+    // All of this works for the principal that stored it, and nothing was changed.
+    let mut worked = 0;
+    for ask in by_handle(&handle, &linked) {
+        let got = house.ask(&alice, &ask);
+        let is_right = got.status < 400
+            && !got.body.contains("\"isError\":true")
+            && !got.body.contains("\"error\":");
+        worked += usize::from(is_right);
+    }
+    assert!(worked > 40, "{worked}");
+    count + 1
+}
+
+/// Whether an answer repeats the words of a request.
+fn is_echo(ask: &Ask) -> bool {
+    match ask {
+        Ask::Page(_, path, _) => path.contains(MARK),
+        Ask::Session(_, params) => params.to_string().contains(MARK),
+        Ask::Api(_, path, _) => path.contains(MARK),
+        Ask::Alone(..) => false,
+    }
+}
+
+#[test]
+fn no_door_leads_to_the_output_of_another() {
+    let count = attempts(Place::Files);
+    assert!(count >= 60, "{count}");
+}
+
+#[test]
+fn a_foreign_output_costs_the_bucket_the_same_as_none() {
+    let count = attempts(Place::Bucket(Server::start()));
+    assert!(count >= 60, "{count}");
+}
