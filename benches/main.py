@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 
+import bucket
 import extract
 import files
 import guarded
@@ -22,6 +23,8 @@ import upload
 from harness import Env, Report
 
 SECTIONS = ("grep", "read", "query", "search", "outline", "extract", "capture", "memory", "guarded", "hook", "upload", "relay", "relay-http", "clients", "throughput", "peak", "start")
+# Only if it is named: it needs a server that `cargo xtask test-doors` installs.
+BY_NAME = ("bucket",)
 
 
 def arguments():
@@ -36,8 +39,8 @@ def arguments():
     parser.add_argument("benches", nargs="*", help="all, unless some are named: " + ", ".join(SECTIONS))
     given = parser.parse_args()
     given.only = [*given.benches, *filter(None, given.only.split(","))] or list(SECTIONS)
-    if unknown := set(given.only) - set(SECTIONS):
-        parser.error(f"there are {', '.join(SECTIONS)}; not {', '.join(sorted(unknown))}")
+    if unknown := set(given.only) - {*SECTIONS, *BY_NAME}:
+        parser.error(f"there are {', '.join(SECTIONS + BY_NAME)}; not {', '.join(sorted(unknown))}")
     return given
 
 
@@ -112,6 +115,8 @@ def sections(env, report, wanted):
         yield "hook", lambda: hook.hook(env, report, 11 if env.quick else 31)
     if "upload" in wanted:
         yield "upload", lambda: upload.upload(env, report, 11 if env.quick else 31)
+    if "bucket" in wanted:
+        yield "bucket", lambda: bucket.bucket(env, report)
     if "relay" in wanted:
         yield "relay", lambda: relay.relay(env, report)
     if "relay-http" in wanted:

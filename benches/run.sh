@@ -9,6 +9,7 @@
 #   benches/run.sh --quick         128 MB only, fewer rounds: under a minute once built
 #   benches/run.sh relay start     some of them: grep read query search outline extract capture memory
 #                                  guarded hook upload relay relay-http clients throughput peak start (the last six are the gateway's)
+#   benches/run.sh bucket          a bucket beside rclone: 10 GB of disk, not part of the rest (benches/bucket.py)
 #   benches/run.sh --binary PATH   measure that binary instead of building one
 #
 # SPILLGATE_BENCH_DIR      keeps the generated logs (default target/bench-corpus; it also decides which disk is measured)

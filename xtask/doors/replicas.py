@@ -31,8 +31,8 @@ sys.dont_write_bytecode = True
 from seaweedfs import KEY, SECRET, Machine, Server, check, free_ports  # noqa: E402
 
 EVERY = 20.0
-# Time after a kill in which answers of the killed gateway may be missing: the time until it is started again and found by nginx.
-AFTER = 6.0
+# Seconds after a kill in which answers of the killed gateway may be missing: it is started again after one, and the machine is busy.
+AFTER = 3.0
 
 SERVER = r"""
 import json, sys

@@ -35,6 +35,14 @@ pub(crate) const DOORS: Bundle = Bundle {
     launchers: &["@google/gemini-cli/bundle/gemini.js"],
 };
 
+/// The emulator of Azure's storage. It is no agent, but a package of npm like these.
+pub(crate) const AZURITE: Bundle = Bundle {
+    home: "azurite",
+    package: include_str!("../peers/azurite/package.json"),
+    lock: include_str!("../peers/azurite/package-lock.json"),
+    launchers: &["azurite/dist/src/blob/main.js"],
+};
+
 /// npm packages that are installed together.
 pub(crate) struct Bundle {
     /// The directory, below `.peers/`.
@@ -93,7 +101,7 @@ impl Bundle {
         {
             return say(&format!("already installed in .peers/{}/\n", self.home));
         }
-        say("installing the agents\n")?;
+        say(&format!("installing .peers/{}/\n", self.home))?;
         fs::create_dir_all(self.home())?;
         fs::write(self.home().join("package.json"), self.package)?;
         fs::write(self.home().join("package-lock.json"), self.lock)?;

@@ -5,11 +5,11 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::command::{cargo, output, run};
 use crate::report::Report;
-use crate::{python, workspace};
+use crate::{planning, python, workspace};
 
 /// The simulation.
 const SIMULATION: &str = "test --package spillgate-object-store --locked --lib -- \
@@ -25,6 +25,25 @@ pub(crate) fn install_seaweedfs() -> Result<()> {
 
 /// Runs the conformance suite of stores and the program against `SeaweedFS`.
 pub(crate) fn test_seaweedfs() -> Result<()> {
+    run(Command::new(python::PYTHON)
+        .arg(workspace::root().join("xtask/doors/seaweedfs.py"))
+        .arg(home())
+        .arg(workspace::built()?.join("spillgate"))
+        .arg(suite()?))
+}
+
+/// Runs the conformance suite of stores and `doctor` against the emulator of Azure's storage.
+pub(crate) fn test_azurite() -> Result<()> {
+    run(Command::new(python::PYTHON)
+        .arg(workspace::root().join("xtask/doors/azurite.py"))
+        .arg(workspace::peers().join("bin/node"))
+        .arg(workspace::peers().join("azurite"))
+        .arg(workspace::built()?.join("spillgate"))
+        .arg(suite()?))
+}
+
+/// Builds the unit tests of the crate `object-store`; returns the program.
+fn suite() -> Result<String> {
     let build =
         "test --package spillgate-object-store --locked --lib --no-run --message-format=json";
     let built = output(&mut cargo(build))?;
@@ -32,14 +51,7 @@ pub(crate) fn test_seaweedfs() -> Result<()> {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;
         Some(message["executable"].as_str()?.to_owned())
     });
-    let Some(tests) = tests else {
-        bail!("cargo names no test program");
-    };
-    run(Command::new(python::PYTHON)
-        .arg(workspace::root().join("xtask/doors/seaweedfs.py"))
-        .arg(home())
-        .arg(workspace::built()?.join("spillgate"))
-        .arg(tests))
+    tests.context("cargo names no test program")
 }
 
 /// Returns the directory in which `SeaweedFS` is installed.
@@ -49,11 +61,16 @@ pub(crate) fn home() -> PathBuf {
 
 /// Runs the simulation: `--seeds N`, or `--seed N` for one with a list of its steps.
 pub(crate) fn simulate(report: &mut Report, arguments: &[String]) -> Result<()> {
+    if let [option, rest @ ..] = arguments
+        && option == "--plan"
+    {
+        return report.step("plan", || planning::plan(rest));
+    }
     let (variable, value) = match arguments {
         [] => ("SPILLGATE_SEEDS", SEEDS.to_string()),
         [option, number] if option == "--seeds" => ("SPILLGATE_SEEDS", number.clone()),
         [option, number] if option == "--seed" => ("SPILLGATE_SEED", number.clone()),
-        _ => bail!("usage: cargo xtask simulate [--seeds N | --seed N]"),
+        _ => bail!("usage: cargo xtask simulate [--seeds N | --seed N | --plan [--seed N]]"),
     };
     ensure!(
         value.parse::<u64>().is_ok(),

@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result, ensure};
 
-use crate::agents::DOORS;
+use crate::agents::{AZURITE, DOORS};
 use crate::buckets;
 use crate::command::{cargo, run};
 use crate::libraries;
@@ -20,7 +20,7 @@ type Step = (&'static str, fn() -> Result<()>, fn() -> Result<()>);
 const HOOKS: &str =
     "test --package spillgate --features spillgate/peers --test peers --locked -- doors::";
 
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 11] = [
     ("litellm", proxies::install_litellm, proxies::test_litellm),
     ("hooks", || DOORS.install(), || run(&mut cargo(HOOKS))),
     ("langchain", libraries::install_python, || {
@@ -47,6 +47,7 @@ const STEPS: [Step; 10] = [
         buckets::install_seaweedfs,
         buckets::test_seaweedfs,
     ),
+    ("azurite", || AZURITE.install(), buckets::test_azurite),
     ("replicas", replicas::install, replicas::test),
     ("ui", page::install, page::test),
 ];

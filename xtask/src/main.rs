@@ -24,6 +24,7 @@ mod oracle;
 mod page;
 mod peers;
 mod picture;
+mod planning;
 mod prose;
 mod proxies;
 mod python;
@@ -69,7 +70,8 @@ usage: cargo xtask <command>
   picture   run the commands of the README's picture and draw it (docs/img/session.svg)
   screens   pictures of commands in a real terminal (tmux), for docs/screens; --spillgate FILE takes a built program
   release   build and test the packages of a release, and publish nothing: --dry-run, or the names of steps
-  simulate  run the protocol of a store in a bucket with many seeds: --seeds N (default 10000); --seed N lists the steps of one
+  simulate  run the protocol of a store in a bucket with many seeds: --seeds N (default 10000); --seed N lists the steps of one;
+            --plan prints how many gateways, requests and dollars a number of users need (docs/planning.md)
   bench     install the peers, then run benches/run.sh (further arguments go to it); with --curves first, draw how the
             cost grows with the size and the number of outputs and with the number of clients (docs/growth.md):
             --quick, --only size|count|clients, --binary PATH

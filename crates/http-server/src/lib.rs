@@ -42,7 +42,7 @@ pub use auth::ValidTokens;
 pub use backend::{Backend, Peer};
 pub use error::HttpServerError;
 pub use health::Health;
-pub use readiness::Readiness;
+pub use readiness::{NotReady, Readiness};
 pub use server::HttpServer;
 pub use settings::{Algorithm, Auth, HttpServerSettings, OAuth, Rate, RateBy, Token};
 pub use tenants::{Doors, Tenants, Unopened};

@@ -20,8 +20,13 @@ const KEPT: Duration = Duration::from_secs(3);
 /// waits for it.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// A check that may take a while. The error is a reason that everybody may read.
-type Check = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+/// Why a process should get no requests. Everybody may read it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NotReady(pub String);
+
+/// A check that may take a while.
+type Check = Arc<dyn Fn() -> Result<(), NotReady> + Send + Sync>;
 
 /// Whether this process should get requests. Copies of it say the same.
 #[derive(Clone, Default)]
@@ -37,8 +42,8 @@ struct State {
 #[derive(Default)]
 struct Checked {
     check: Option<Check>,
-    running: Option<JoinHandle<Result<(), String>>>,
-    last: Option<(Instant, Result<(), String>)>,
+    running: Option<JoinHandle<Result<(), NotReady>>>,
+    last: Option<(Instant, Result<(), NotReady>)>,
 }
 
 impl fmt::Debug for Readiness {
@@ -58,7 +63,7 @@ impl Readiness {
     /// Sets the check. It runs on a thread of its own, and at most once at the same time.
     pub(crate) fn check_by(
         &mut self,
-        check: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+        check: impl Fn() -> Result<(), NotReady> + Send + Sync + 'static,
     ) {
         let check: Check = Arc::new(check);
         let checked = Checked {
@@ -77,7 +82,7 @@ impl Readiness {
         let mut reasons: Vec<String> = servers.map(str::to_owned).into_iter().collect();
         // Whoever drains the process needs no check.
         if !is_draining && let Err(why) = self.0.checked.lock().await.outcome().await {
-            reasons.push(why);
+            reasons.push(why.0);
         }
         let (status, body) = match (is_draining, &*reasons) {
             (true, _) => (
@@ -97,7 +102,7 @@ impl Readiness {
 
 impl Checked {
     /// Returns the outcome of the last check, or of a new one if that is too old.
-    async fn outcome(&mut self) -> Result<(), String> {
+    async fn outcome(&mut self) -> Result<(), NotReady> {
         let Some(check) = &self.check else {
             return Ok(());
         };
@@ -113,13 +118,13 @@ impl Checked {
         let outcome = match timeout(LIMIT, &mut *running).await {
             Ok(done) => {
                 self.running = None;
-                done.unwrap_or_else(|_| Err("the check failed".to_owned()))
+                done.unwrap_or_else(|_| Err(NotReady("the check failed".to_owned())))
             }
-            Err(_) => Err("the store does not answer".to_owned()),
+            Err(_) => Err(NotReady("the store does not answer".to_owned())),
         };
         let was_ready = self.last.as_ref().is_none_or(|(_, last)| last.is_ok());
         match &outcome {
-            Err(why) if was_ready => tracing::warn!(why, "this process is not ready"),
+            Err(why) if was_ready => tracing::warn!(%why, "this process is not ready"),
             Ok(()) if !was_ready => tracing::warn!("this process is ready again"),
             _ => {}
         }
@@ -149,7 +154,7 @@ mod tests {
     async fn each_reason_is_told() {
         let mut readiness = Readiness::default();
         assert_eq!(told(&readiness, None).await, r#"200 {"status":"ready"}"#);
-        readiness.check_by(|| Err("store_denied".to_owned()));
+        readiness.check_by(|| Err(NotReady("store_denied".to_owned())));
         assert_eq!(
             told(&readiness, Some("no server is up")).await,
             r#"503 {"reasons":["no server is up","store_denied"],"status":"not ready"}"#

@@ -32,7 +32,7 @@ use crate::guard::{Guard, Part};
 use crate::health::Health;
 use crate::limits::{ConcurrencyLimit, Rates};
 use crate::problem::Problem;
-use crate::readiness::Readiness;
+use crate::readiness::{NotReady, Readiness};
 use crate::sessions::Sessions;
 use crate::settings::{Auth, Token};
 use crate::tenants::{Doors, Tenants};
@@ -194,7 +194,10 @@ impl HttpServer {
     /// while: its outcome is used again for some seconds. Its error is a reason that everybody may
     /// read.
     #[must_use]
-    pub fn ready(mut self, check: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
+    pub fn ready(
+        mut self,
+        check: impl Fn() -> Result<(), NotReady> + Send + Sync + 'static,
+    ) -> Self {
         self.readiness.check_by(check);
         self
     }

@@ -83,6 +83,10 @@ fn judged(error: &Error) -> (Remote, String) {
             Remote::Refused,
             "it sends the request elsewhere; the region is probably wrong",
         ),
+        _ if all.contains("from headers") => (
+            Remote::Refused,
+            "its answer does not say which version of the object it stored",
+        ),
         _ if all.contains("metadata") || all.contains("credential") => {
             (Remote::Denied, "there are no credentials for it")
         }

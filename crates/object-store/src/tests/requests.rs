@@ -36,24 +36,25 @@ fn each_operation_sends_few_requests() {
     };
     let mut handle = None;
     row("store 10 bytes", &mut || {
-        handle = maker.put(b"some bytes").ok()
+        handle = maker.put(b"some bytes").ok();
     });
     let small = handle.unwrap();
     row("look up on the machine that stored it", &mut || {
-        drop(maker.store.open(small).unwrap())
+        drop(maker.store.open(small).unwrap());
     });
     row("look up on another machine", &mut || {
-        drop(other.store.open(small).unwrap())
+        drop(other.store.open(small).unwrap());
     });
     row("look up there again", &mut || {
-        drop(other.store.open(small).unwrap())
+        drop(other.store.open(small).unwrap());
     });
     let body = large(20 << 20);
     row("store 20 MiB", &mut || handle = maker.put(&body).ok());
     let big = handle.unwrap();
     row("read a page of it on another machine", &mut || {
         let stored = other.store.open(big).unwrap();
-        stored.view.bytes(9 << 20, 9 << 20 | 1000).unwrap();
+        let page = 9 << 20;
+        stored.view.bytes(page, page + 1000).unwrap();
     });
     row("list 2 outputs", &mut || drop(maker.store.list().unwrap()));
     row("sweep 2 outputs", &mut || {

@@ -13,7 +13,7 @@ use spillgate_artifact::{Handle, SystemClock, Word};
 use spillgate_gateway::{Hub, Signals};
 use spillgate_http_api::{Api, ApiLimits, PREFIX};
 use spillgate_http_server::{
-    Auth, Health, HttpServer, HttpServerError, HttpServerSettings, ValidTokens,
+    Auth, Health, HttpServer, HttpServerError, HttpServerSettings, NotReady, ValidTokens,
 };
 #[cfg(feature = "ui")]
 use spillgate_page::Door;
@@ -152,12 +152,12 @@ fn check_required(hub: &Hub, settings: &HttpServerSettings) -> Result<(), Failur
 
 /// Whether a store answers: it looks for an output that does not exist. The error is its kind only,
 /// because addresses of buckets are nobody's business.
-fn answers(store: &dyn ArtifactStore) -> Result<(), String> {
+fn answers(store: &dyn ArtifactStore) -> Result<(), NotReady> {
     match store.manifest(Handle::Short(Word::random())) {
         Ok(_) | Err(StoreError::Absent { .. }) => Ok(()),
         Err(error) => {
             tracing::debug!(%error, "the store does not answer");
-            Err(format!("the store: {}", error.kind()))
+            Err(NotReady(format!("the store: {}", error.kind())))
         }
     }
 }
