@@ -102,7 +102,7 @@ fn headline(total: &Sums, price: f64) -> Markup {
             }
             (card(total.tokens_in, total.tokens_in_estimated, "came in, in results that were too large"))
             (card(total.tokens_shown, 0, "were shown in their place"))
-            (card(total.tokens_retrieved, total.tokens_retrieved_estimated, &format!("were read later, in {} look-ups", grouped(total.retrievals))))
+            (card(total.tokens_retrieved, total.tokens_retrieved_estimated, &read_later(total)))
             (card(total.tokens_schema, total.tokens_schema_estimated, "were definitions of our own tools"))
             @if total.tokens_lost > 0 { (card(total.tokens_lost, 0, "were lost: they could not be stored")) }
             div.card {
@@ -110,6 +110,19 @@ fn headline(total: &Sums, price: f64) -> Markup {
                 span { "at " (money(price)) " for a million tokens, if each is sent once" }
             }
         }
+    }
+}
+
+/// Says how tokens were read later.
+fn read_later(total: &Sums) -> String {
+    let look_ups = grouped(total.retrievals);
+    match total.extraction.count {
+        0 => format!("were read later, in {look_ups} look-ups"),
+        1 => format!("were read later, in {look_ups} look-ups and 1 extraction"),
+        many => format!(
+            "were read later, in {look_ups} look-ups and {} extractions",
+            grouped(many)
+        ),
     }
 }
 

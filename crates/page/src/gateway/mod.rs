@@ -99,7 +99,8 @@ fn content(page: &Page, asked: &Asked) -> Markup {
     html! {
         h1 { "Gateway" }
         div #live data-live {
-            p.status role="status" { (grouped(samples.sum("spillgate_sessions", &[]))) " clients connected" }
+            @let connected = samples.sum("spillgate_sessions", &[]);
+            p.status role="status" { (grouped(connected)) @if connected == 1 { " client connected" } @else { " clients connected" } }
             (servers(&gateway.servers(), &samples))
             (clients(&gateway.clients()))
             @if page.has_tokens {
@@ -272,7 +273,10 @@ fn log(page: &Page, lines: &[String], asked: &Asked) -> Markup {
     }
 }
 
+/// The settings. Those that somebody set come first.
 fn settings(page: &Page, settings: &[WatchedSetting]) -> Markup {
+    let (defaults, set): (Vec<_>, Vec<_>) =
+        settings.iter().partition(|one| one.source == "default");
     html! {
         section aria-labelledby="settings" {
             h2 #settings { "Settings in force" }
@@ -280,7 +284,7 @@ fn settings(page: &Page, settings: &[WatchedSetting]) -> Markup {
                 table.figures-of {
                     thead { tr { th scope="col" { "Setting" } th scope="col" { "Value" } th scope="col" { "From" } } }
                     tbody {
-                        @for one in settings.iter().take(ROWS) {
+                        @for one in set.iter().chain(&defaults).take(ROWS) {
                             tr {
                                 th scope="row" { (shown::line(&one.key, VALUE)) }
                                 td.said { code { (shown::line(&page.offloader().redacted(&one.value), VALUE)) } }

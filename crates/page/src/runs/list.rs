@@ -153,8 +153,8 @@ fn rows(page: &Page, part: &Part) -> Markup {
                         thead { tr {
                             th scope="col" { "Started" }
                             th scope="col" { "Run" }
-                            th scope="col" { "Task or question" }
                             th scope="col" { "Ended" }
+                            th scope="col" { "Task or question" }
                             th.number scope="col" { "Took" }
                             th.number scope="col" { "Turns" }
                             th.number scope="col" { "Calls" }
@@ -193,13 +193,13 @@ fn row(page: &Page, (file, summary): &Row) -> Markup {
             th scope="row" {
                 a.open href=(address) { @if let Some(agent) = &of.agent { (shown::name(agent)) } @else { "extraction" } }
             }
-            td.task { (shown::line(&page.offloader().redacted(&of.task), TASK)) }
             td {
                 span.badge.(ended.class) { (ended.word) }
                 @if figures.in_vain > 0 && of.agent.is_some() {
                     " " span.badge.warn { (grouped(figures.in_vain)) @if figures.in_vain == 1 { " extraction in vain" } @else { " extractions in vain" } }
                 }
             }
+            td.task { (shown::line(&page.offloader().redacted(&of.task), TASK)) }
             td.number { (shown::took(of.took_ms)) }
             td.number { (some(figures.turns)) }
             td.number { (some(figures.calls)) }

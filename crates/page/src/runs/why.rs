@@ -75,7 +75,7 @@ fn reasons(run: &Run, at: usize, outcome: &OutcomeRecord) -> Vec<String> {
                 ),
             });
             if outcome.status == Status::NotFound {
-                reasons.push("In none of them it found an answer to the question.".to_owned());
+                reasons.push("It found no answer to the question in any of them.".to_owned());
             }
         }
         Some(Strategy::ReadGrep) => {

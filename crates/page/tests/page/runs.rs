@@ -232,14 +232,14 @@ async fn runs_are_listed_with_their_endings() {
     for (name, part) in [
         (
             "a",
-            "finder Find the &lt;b&gt;port&lt;/b&gt;. report 1 extraction in vain 6.0 s 3 3 1 2 72,480 $0.0936",
+            "finder report 1 extraction in vain Find the &lt;b&gt;port&lt;/b&gt;. 6.0 s 3 3 1 2 72,480 $0.0936",
         ),
         ("b", "running"),
         ("c", "cut off"),
         ("d", "no report"),
         (
             "e",
-            "extraction Which port does the server use? in part 1.5 s",
+            "extraction in part Which port does the server use? 1.5 s",
         ),
     ] {
         assert!(
@@ -392,7 +392,7 @@ async fn an_extraction_says_why_it_found_nothing() {
                 vec![chunk(0, None)],
             ),
             &[
-                "Nothing was found. A model read all 3 chunks: all of its text (3,000 bytes). In none of them it found an answer to the question.",
+                "Nothing was found. A model read all 3 chunks: all of its text (3,000 bytes). It found no answer to the question in any of them.",
             ][..],
         ),
         (

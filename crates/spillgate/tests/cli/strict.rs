@@ -166,7 +166,11 @@ const TABLES: &[Table] = &[
             ("mcp", "3"),
         ],
     ),
-    ("ui", "", &[("enabled", "3"), ("port", "70000")]),
+    (
+        "ui",
+        "",
+        &[("enabled", "3"), ("port", "70000"), ("traces", "3")],
+    ),
     (
         "objects",
         "",
