@@ -96,7 +96,7 @@ impl Client {
     pub fn own_cap(self) -> &'static str {
         match self {
             Self::ClaudeCode => {
-                "results over 48 KiB become a file and a preview; MAX_MCP_OUTPUT_TOKENS does not change this, and the gateway's messages are smaller"
+                "over 48 KiB they become a file and a preview (its variable MAX_MCP_OUTPUT_TOKENS does not change that); the gateway's messages are smaller"
             }
             Self::Codex => {
                 "about 12 KB, the middle of longer results is lost; the gateway's messages are smaller"

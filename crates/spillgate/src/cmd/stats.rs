@@ -40,13 +40,25 @@ pub(crate) fn stats(app: &App, out: &Output) -> Result<u8, Failure> {
     let mut text = headline(&total, out.painter);
     write!(
         text,
-        "{} outputs are stored, {} in {}\n{} results passed through the gateway unchanged\n",
+        "{} {} stored now, {} in {}\n",
         grouped(stored.len() as u64),
+        if stored.len() == 1 {
+            "output is"
+        } else {
+            "outputs are"
+        },
         bytesize::ByteSize(stored_bytes),
         app.store.place(),
-        grouped(inline),
     )
     .expect("writing to a string");
+    if inline > 0 {
+        let inline = grouped(inline);
+        writeln!(
+            text,
+            "{inline} results passed through the gateway unchanged"
+        )
+        .expect("writing to a string");
+    }
     let tables = Tables {
         width: out.width(),
         painter: out.painter,

@@ -282,9 +282,13 @@ fn without_columns(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the settings that differ from the built-in ones, and the timeouts.
+/// Returns the settings that differ from the built-in ones, the timeouts, and those that the model
+/// decides.
 fn without_defaults(text: &str) -> String {
-    let is_kept = |line: &&str| !line.ends_with("  built-in") || line.contains("timeout");
+    let is_kept = |line: &&str| {
+        let is_shown = ["timeout", "the model's"].iter().any(|one| line.contains(one));
+        !line.ends_with("  built-in") || is_shown
+    };
     let lines: Vec<&str> = text.lines().filter(is_kept).collect();
     lines.join("\n")
 }
@@ -308,7 +312,9 @@ fn nothing_is_started_by_a_dry_run() {
       models                            mock/reader  agent.ai:2
       tools                             lab          agent.ai:3
       maxTurns                          3            command line
-      timeout                           -            built-in
+      maxOutputTokens                   the model's  built-in
+      contextWindow                     the model's  built-in
+      timeout                           30m          built-in
 
     models:
       mock/reader: 128,000 tokens of context: 4,096 for a reply, 8,192 of buffer (at most an eighth), 115,712 for the conversation

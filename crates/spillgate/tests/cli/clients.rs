@@ -278,7 +278,7 @@ fn doctor_starts_what_is_configured() {
       ok     the store can be written: /HOME/store
 
     goose
-      note   its own cap on tool results: a result of 300 KB became a note and a file; the gateway's messages are smaller
+      note   what goose itself does with large results: a result of 300 KB became a note and a file; the gateway's messages are smaller
     /HOME/.config/goose/config.yaml
       ok     it can be read; 1 of 4 servers are behind the gateway
       ok     the backup exists; `unwrap` restores the file byte for byte
@@ -305,7 +305,7 @@ fn doctor_tells_what_is_broken() {
       ok     the store can be written: /HOME/store
 
     goose
-      note   its own cap on tool results: a result of 300 KB became a note and a file; the gateway's messages are smaller
+      note   what goose itself does with large results: a result of 300 KB became a note and a file; the gateway's messages are smaller
     /HOME/.config/goose/config.yaml
       ok     it can be read; 2 of 4 servers are behind the gateway
       ok     the backup exists; `unwrap` restores the file byte for byte
@@ -330,7 +330,7 @@ fn doctor_tells_what_is_broken() {
       ok     the store can be written: /HOME/store
 
     goose
-      note   its own cap on tool results: a result of 300 KB became a note and a file; the gateway's messages are smaller
+      note   what goose itself does with large results: a result of 300 KB became a note and a file; the gateway's messages are smaller
     /HOME/.config/goose/config.yaml
       ok     it can be read; 2 of 4 servers are behind the gateway
       note   it was changed after it was wrapped: `unwrap` undoes only Spillgate's entries; the backup is /HOME/.local/state/spillgate-clients/…
@@ -407,7 +407,7 @@ fn doctor_without_anything() {
       ok     the store can be written: /HOME/store
 
     Gemini CLI
-      note   its own cap on tool results: the first 8,000 and the last 32,000 characters and a file; the gateway's messages are smaller
+      note   what Gemini CLI itself does with large results: the first 8,000 and the last 32,000 characters and a file; the gateway's messages are smaller
     /HOME/.gemini/settings.json
       broken /HOME/.gemini/settings.json:1: Unterminated object
              fix: correct line 1 of /HOME/.gemini/settings.json, then try again

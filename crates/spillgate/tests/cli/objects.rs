@@ -70,7 +70,7 @@ fn every_command_works_on_a_handle_of_another_machine() {
         (&["show", short], &handle),
         (&["ls"], &handle),
         (&["verify", &handle], ""),
-        (&["stats"], "1 outputs are stored"),
+        (&["stats"], "1 output is stored now"),
         (&["pin", short], ""),
     ] {
         let printed = bucket.printed(&other, args, b"");

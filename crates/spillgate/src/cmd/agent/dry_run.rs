@@ -1,9 +1,10 @@
 //! `--dry-run`: prints what would run and starts nothing.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use spillgate_agent_files::{Agent, Source, SourceKind, ToolSource};
+use spillgate_agent_files::{Agent, DEFAULT_RUN_TIME, Source, SourceKind, ToolSource};
 use spillgate_llm::Target;
 
 use super::asked::{Asked, catalogue, window};
@@ -70,13 +71,14 @@ fn object(plan: &Plan, settings: &Settings) -> Value {
 
 fn text(plan: &Plan, task: Option<&str>, settings: &Settings) -> String {
     let mut text = String::new();
-    about(&mut text, plan, settings);
+    about(&mut text, plan, settings, true);
     let task = task.map_or("none is given".to_owned(), |task| one_line(task, VALUE));
     write!(text, "\ntask: {task}\n").expect("writing to a string");
     text
 }
 
-fn about(text: &mut String, plan: &Plan, settings: &Settings) {
+/// `is_run`: whether this is the agent that is run, not one that it may call.
+fn about(text: &mut String, plan: &Plan, settings: &Settings, is_run: bool) {
     let agent = &plan.agent;
     let prompt = harmless(&agent.system);
     let prompt = prompt.lines().map(str::to_owned).collect();
@@ -94,7 +96,7 @@ fn about(text: &mut String, plan: &Plan, settings: &Settings) {
     }
     let parts = [
         ("prompt", prompt),
-        ("settings", rows(agent)),
+        ("settings", rows(agent, is_run)),
         ("models", models),
         ("tools from", tools),
     ];
@@ -108,18 +110,25 @@ fn about(text: &mut String, plan: &Plan, settings: &Settings) {
     }
     for below in &plan.below {
         text.push_str("\n────\n");
-        about(text, below, settings);
+        about(text, below, settings, false);
     }
 }
 
 /// Formats settings in columns: key, value, source.
-fn rows(agent: &Agent) -> Vec<String> {
+fn rows(agent: &Agent, is_run: bool) -> Vec<String> {
     /// Maximum width of the value column, in characters. A longer value shifts the source only in
     /// its own row.
     const WIDE: usize = 40;
     let rows = agent.settings().iter();
     let shown: Vec<_> = rows
-        .map(|row| (&row.key, one_line(&row.value, VALUE), &row.source))
+        .map(|row| {
+            let value = match (&*row.key, &*row.value) {
+                ("contextWindow" | "maxOutputTokens", "-") => "the model's".to_owned(),
+                ("timeout", "-") if is_run => minutes(DEFAULT_RUN_TIME),
+                (_, value) => one_line(value, VALUE),
+            };
+            (&row.key, value, &row.source)
+        })
         .collect();
     let width = |text: &str| text.chars().count();
     let key = shown.iter().map(|row| width(row.0)).max().unwrap_or(0);
@@ -128,6 +137,10 @@ fn rows(agent: &Agent) -> Vec<String> {
     let line =
         |row: &(&String, String, &Source)| format!("{:key$}  {:value$}  {}", row.0, row.1, row.2);
     shown.iter().map(line).collect()
+}
+
+fn minutes(time: Duration) -> String {
+    format!("{}m", time.as_secs() / 60)
 }
 
 /// Describes a source of tools in two lines: where it is defined, and its entry.

@@ -85,7 +85,11 @@ fn of_client(
     found |= hooks::check(client, &files, findings)?;
     let of = Finding::of(Some(client), None);
     if found {
-        let cap = format!("its own cap on tool results: {}", client.own_cap());
+        let cap = format!(
+            "what {} itself does with large results: {}",
+            client.title(),
+            client.own_cap()
+        );
         findings.add(of.note(cap));
     } else if named {
         let looked: Vec<String> = files

@@ -102,7 +102,7 @@ fn head(trace: &Trace) -> String {
     };
     format!(
         "{}: {}, {}\ntask: {task}{more}\nstarted {}{}\nmodels: {}; {} tokens for the conversation \
-         (window {} − buffer {} − reply {})\n{}, {} a turn, {}; report: {}\n",
+         (window {} − buffer {} − reply {})\nat most {}, {} a turn; {}; report: {}\n",
         one_line(&trace.agent, 80),
         ending(trace.ending.as_ref()),
         time(trace.root.took_ms),

@@ -133,7 +133,7 @@ fn a_run_cut_off() {
     task: find it
     started 2027-01-15T08:00:00Z
     models: mock/reader; 115,712 tokens for the conversation (window 128,000 − buffer 8,192 − reply 4,096)
-    10 turns, 10 calls a turn, 3 tools; report: text
+    at most 10 turns, 10 calls a turn; 3 tools; report: text
 
     operation                took      in  out     cost
     finder                  1.5 s                        not finished
@@ -193,7 +193,7 @@ fn a_run_that_ended() {
     task: find it
     started 2027-01-15T08:00:00Z, ended 2027-01-15T08:00:00Z
     models: mock/reader; 115,712 tokens for the conversation (window 128,000 − buffer 8,192 − reply 4,096)
-    10 turns, 10 calls a turn, 3 tools; report: text
+    at most 10 turns, 10 calls a turn; 3 tools; report: text
 
     operation   took  in  out  cost
     finder     1.5 s
