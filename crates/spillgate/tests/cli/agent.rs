@@ -286,7 +286,9 @@ fn without_columns(text: &str) -> String {
 /// decides.
 fn without_defaults(text: &str) -> String {
     let is_kept = |line: &&str| {
-        let is_shown = ["timeout", "the model's"].iter().any(|one| line.contains(one));
+        let is_shown = ["timeout", "the model's"]
+            .iter()
+            .any(|one| line.contains(one));
         !line.ends_with("  built-in") || is_shown
     };
     let lines: Vec<&str> = text.lines().filter(is_kept).collect();
