@@ -420,6 +420,8 @@ impl Settings {
         if let Some(age) = &limits.max_age {
             settings.max_age = age.clone();
         }
+        // The directory of traces has those of the operator's runs, and its files have parts of outputs.
+        settings.ui.traces = None;
         settings
     }
 
