@@ -578,6 +578,10 @@ fn a_shared_output_is_read_with_marks_until_the_time_is_over() {
     assert!(differ.count() > 30);
     // It is in no list of the reader, who cannot remove it or get its bytes.
     for ask in otherwise("none") {
+        // The meter names what the reader itself has read.
+        if matches!(&ask, Ask::Page(_, path, _) if path == "/meter") {
+            continue;
+        }
         assert!(!house.ask(&bob, &ask).body.contains(&handle), "{ask:?}");
     }
     let api = |method, rest: &str| {
