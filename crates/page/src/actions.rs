@@ -104,6 +104,11 @@ impl Page {
         handle: spillgate_artifact::Handle,
         asks_for_secrets: bool,
     ) -> Result<Arc<dyn ByteSource>, Problem> {
+        // First, because what is known of an output that is gone must not be told.
+        let stored = self.store.open(handle)?;
+        if stored.is_shared {
+            return Err(shared(handle));
+        }
         let may = asks_for_secrets && self.is_owner;
         let has_secrets = || Ok(self.offloader().raw_has_secrets(handle)?);
         if !may && self.verdicts.get(handle, has_secrets)? {
@@ -118,10 +123,6 @@ impl Page {
             };
             return Err(Problem::callers(StatusCode::FORBIDDEN, "secrets", detail).hint(hint));
         }
-        let stored = self.store.open(handle)?;
-        match stored.is_shared {
-            false => Ok(stored.raw),
-            true => Err(shared(handle)),
-        }
+        Ok(stored.raw)
     }
 }

@@ -381,7 +381,14 @@ mod tests {
             line.to_string()
         });
         let lines: Vec<String> = lines.collect();
-        insta::assert_snapshot!(lines.join("\n"), @"");
+        insta::assert_snapshot!(lines.join("\n"), @r#"
+        {"bytes":6,"event":"store","handle":"HANDLE","principal":"alice","tool":"test_tool"}
+        {"bytes":6,"event":"look_up","handle":"HANDLE","principal":"alice","tool":"test_tool"}
+        {"event":"list","principal":"alice"}
+        {"event":"pin","handle":"HANDLE","principal":"alice"}
+        {"event":"remove","handle":"HANDLE","principal":"alice"}
+        {"event":"deny","handle":"HANDLE","principal":"alice"}
+        "#);
         assert!(!text.contains("oyster") && !text.contains("pearl"));
     }
 

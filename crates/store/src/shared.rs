@@ -186,3 +186,123 @@ impl ArtifactStore for SharedStore {
         self.own.pin(handle, pinned)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::time::Duration;
+
+    use parking_lot::Mutex;
+    use spillgate_artifact::{HandleForm, SystemClock};
+
+    use super::*;
+    use crate::conformance::{facts_of, run};
+    use crate::{MemoryStore, Part};
+
+    /// Records in memory, and how often they were read.
+    #[derive(Debug, Default)]
+    struct Records {
+        all: Mutex<BTreeMap<String, Share>>,
+        reads: Mutex<usize>,
+    }
+
+    impl ShareRecords for Records {
+        fn share(&self, _: ShareSide, name: &str) -> Result<Option<Share>, StoreError> {
+            *self.reads.lock() += 1;
+            Ok(self.all.lock().get(name).cloned())
+        }
+
+        fn put_share(&self, _: ShareSide, name: &str, share: &Share) -> Result<(), StoreError> {
+            self.all.lock().insert(name.to_owned(), share.clone());
+            Ok(())
+        }
+
+        fn remove_share(&self, _: ShareSide, name: &str) -> Result<bool, StoreError> {
+            Ok(self.all.lock().remove(name).is_some())
+        }
+
+        fn shares(&self, _: ShareSide) -> Result<Vec<(String, Share)>, StoreError> {
+            Ok(self.all.lock().clone().into_iter().collect())
+        }
+    }
+
+    /// The operator's store.
+    #[derive(Debug)]
+    struct Operator(Arc<MemoryStore>);
+
+    impl Owners for Operator {
+        fn store_of(&self, _: Option<&Partition>) -> Result<Arc<dyn ArtifactStore>, StoreError> {
+            Ok(Arc::clone(&self.0) as _)
+        }
+    }
+
+    fn store(owner: &Arc<MemoryStore>, records: &Arc<Records>) -> SharedStore {
+        SharedStore::new(
+            Arc::new(MemoryStore::default()),
+            Arc::clone(records) as _,
+            Arc::new(Operator(Arc::clone(owner))),
+            Arc::new(SystemClock),
+        )
+    }
+
+    #[test]
+    fn conforms() {
+        run(&|| Box::new(store(&Arc::default(), &Arc::default())));
+    }
+
+    #[test]
+    fn a_shared_output_can_be_read_and_nothing_else() {
+        let (owner, records) = (Arc::<MemoryStore>::default(), Arc::<Records>::default());
+        let reader = store(&owner, &records);
+        let mut draft = owner.draft().unwrap();
+        draft.write(Part::Raw, b"oyster").unwrap();
+        let mut facts = facts_of(b"oyster");
+        facts.origin.arguments = Some("--pearl".to_owned());
+        let receipt = draft.commit(facts, b"index", HandleForm::Short).unwrap();
+        let handle = receipt.handle();
+        let unknown: Handle = "zzzzzzzzzzzzzz".parse().unwrap();
+        let told = |handle: Handle| {
+            let before = *records.reads.lock();
+            let error = reader.open(handle).unwrap_err().to_string();
+            let reads = *records.reads.lock() - before;
+            (error.replace(&handle.to_string(), "HANDLE"), reads)
+        };
+        let (error, reads) = told(handle);
+        assert_eq!((error, reads), told(unknown));
+        assert_eq!(reads, 1);
+        let share = |seconds: i32| {
+            let hour = Duration::from_secs(3600);
+            let now = SystemClock.now().system_time();
+            let share = Share {
+                handle,
+                owner: None,
+                reader: "bob".parse().unwrap(),
+                until: Timestamp::new(if seconds < 0 { now - hour } else { now + hour }),
+            };
+            assert_eq!(Share::from_bytes(&share.to_bytes()).unwrap().owner, None);
+            let name = Share::name_of(handle);
+            records
+                .put_share(ShareSide::Received, &name, &share)
+                .unwrap();
+        };
+        share(-1);
+        assert_eq!(told(handle), told(unknown));
+        share(1);
+        let stored = reader.open(handle).unwrap();
+        assert!(stored.is_shared);
+        assert_eq!(stored.view.bytes(0, u64::MAX).unwrap(), b"oyster");
+        assert!(stored.raw.bytes(0, u64::MAX).is_err());
+        assert_eq!(stored.manifest.facts.origin.arguments, None);
+        assert_eq!(reader.manifest(handle).unwrap(), stored.manifest);
+        assert!(reader.list().unwrap().is_empty());
+        let now = SystemClock.now();
+        for changed in [
+            reader.pin(handle, true),
+            reader.remove(handle, Gone::Removed, now),
+        ] {
+            assert!(matches!(changed, Err(StoreError::Absent { .. })));
+        }
+        owner.remove(handle, Gone::Removed, now).unwrap();
+        assert_eq!(told(handle), told(unknown));
+    }
+}

@@ -14,3 +14,4 @@ mod page;
 mod running;
 mod sessions;
 mod streams;
+mod tenants;

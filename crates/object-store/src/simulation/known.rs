@@ -75,6 +75,7 @@ pub(super) struct Seen {
     removed: usize,
     barred: usize,
     pinned: usize,
+    foreign: usize,
 }
 
 impl Seen {
@@ -87,6 +88,7 @@ impl Seen {
         self.removed += other.removed;
         self.barred += other.barred;
         self.pinned += other.pinned;
+        self.foreign += other.foreign;
     }
 
     pub(super) fn is_enough(&self) -> bool {
@@ -99,6 +101,7 @@ impl Seen {
             self.removed,
             self.barred,
             self.pinned,
+            self.foreign,
         ];
         all.iter().all(|&count| count >= 20)
     }
@@ -185,6 +188,9 @@ impl Known {
         if let Err(error @ StoreError::Damaged { .. }) = result {
             return Err(format!("{task:?}: {error}"));
         }
+        if let Task::Foreign(handle, _) = task {
+            return self.foreign_ended(handle, result);
+        }
         let (Task::Put(handle)
         | Task::Read(handle)
         | Task::Pin(handle, _)
@@ -232,6 +238,22 @@ impl Known {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Judges what another tenant got for a handle: it must be as if there were none.
+    fn foreign_ended(
+        &mut self,
+        handle: Handle,
+        result: &Result<(), StoreError>,
+    ) -> Result<(), String> {
+        self.seen.foreign += 1;
+        match result {
+            Ok(()) => Err(format!("another tenant reached {handle}")),
+            Err(StoreError::Absent { why, .. }) if *why != Absent::Never => {
+                Err(format!("another tenant is told about {handle}: {why}"))
+            }
+            Err(_) => Ok(()),
+        }
     }
 
     /// Checks an artifact after one of its objects changed.

@@ -10,6 +10,8 @@
 //! - a replica that reads a manifest can read all pieces of its artifact, with the right bytes,
 //! - nothing is removed before its time, or while it is pinned,
 //! - what is gone stays gone, and what was never completed never appears,
+//! - another tenant of the bucket, who tries the same handles and sweeps its own part, reaches nothing and
+//!   learns nothing,
 //! - after everything has calmed down, nothing is left over.
 //!
 //! `SPILLGATE_SEEDS=10000` runs more seeds, `SPILLGATE_SEED=7` one, with a list of its steps.
@@ -28,7 +30,7 @@ use futures_util::task::noop_waker;
 use object_store::path::Path;
 use parking_lot::Mutex;
 use spillgate_artifact::{ByteSource, Handle, Timestamp};
-use spillgate_store::{ArtifactFiles, Gone, Piece, StoreError};
+use spillgate_store::{ArtifactFiles, Gone, Partition, Piece, StoreError};
 
 use self::known::{Known, Made, Store};
 use self::world::{Op, Refused, Wire, World};
@@ -99,12 +101,18 @@ enum Task {
     Touch(Handle),
     Remove(Handle),
     Sweep,
+    /// Another tenant tries a handle, in one of several ways.
+    Foreign(Handle, u64),
+    /// Another tenant sweeps its part of the bucket.
+    ForeignSweep,
 }
 
 type Running = Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send>>;
 
 struct Replica {
     bucket: Arc<Bucket>,
+    /// The part of another tenant in the same bucket.
+    foreign: Arc<Bucket>,
     /// How far its clock is ahead or behind.
     skew: i64,
     /// The tasks at work, when they began, and whether something may have happened for them.
@@ -139,7 +147,10 @@ impl Simulation {
     fn new(seed: u64, is_logged: bool) -> Self {
         let mut random = Random(seed);
         let world = Arc::new(Mutex::new(World::new()));
-        let layout = Layout::below(&Path::default());
+        let [layout, other] = ["a", "b"].map(|letter| {
+            let tenant = Partition::parse(&format!("t-{}", letter.repeat(32))).unwrap();
+            Layout::below(&Path::default()).of(&tenant)
+        });
         let count = 2 + random.index(3);
         let replicas = (0..count)
             .map(|replica| {
@@ -148,18 +159,23 @@ impl Simulation {
                     replica,
                 };
                 let days = i64::try_from(random.below(41)).unwrap() - 20;
+                let bucket = Bucket {
+                    objects: Arc::new(wire),
+                    layout: layout.clone(),
+                    swap: Swap::Conditional,
+                    place: "simulation".into(),
+                    part: 7,
+                    again: Again {
+                        time: HOUR,
+                        pause: Duration::ZERO,
+                    },
+                };
                 Replica {
-                    bucket: Arc::new(Bucket {
-                        objects: Arc::new(wire),
-                        layout: layout.clone(),
-                        swap: Swap::Conditional,
-                        place: "simulation".into(),
-                        part: 7,
-                        again: Again {
-                            time: HOUR,
-                            pause: Duration::ZERO,
-                        },
+                    foreign: Arc::new(Bucket {
+                        layout: other.clone(),
+                        ..bucket.clone()
                     }),
+                    bucket: Arc::new(bucket),
                     skew: days * 86_400,
                     tasks: Vec::new(),
                     cache: Arc::default(),
@@ -265,6 +281,11 @@ impl Simulation {
             }
             55..75 => self.handle().map(Task::Touch),
             75..78 => self.handle().map(Task::Remove),
+            78..84 => {
+                let way = self.random.below(4);
+                self.handle().map(|handle| Task::Foreign(handle, way))
+            }
+            84..86 => Some(Task::ForeignSweep),
             _ => Some(Task::Sweep),
         };
         if let Some(task) = task {
@@ -304,14 +325,15 @@ impl Simulation {
                     .remove(handle, why, &|bytes| Ok(tombstone_of(bytes)))
                     .await
             }),
-            Task::Sweep => Box::pin(async move {
-                if let Some(time) = bucket.begin_sweep(SWEEP_EVERY, own).await? {
-                    bucket
-                        .sweep(&RULES, None, time, Timestamp::new(own))
-                        .await?;
-                }
-                Ok(())
-            }),
+            Task::Sweep => Box::pin(async move { sweep(&bucket, own).await }),
+            Task::ForeignSweep => {
+                let foreign = Arc::clone(&one.foreign);
+                Box::pin(async move { sweep(&foreign, own).await })
+            }
+            Task::Foreign(handle, way) => {
+                let (foreign, made) = (Arc::clone(&one.foreign), self.known.files(handle));
+                Box::pin(async move { tried(&foreign, handle, &made, way).await })
+            }
         };
         self.replicas[replica].tasks.push((task, now, running));
     }
@@ -506,6 +528,35 @@ impl Simulation {
             }
         }
         Ok(())
+    }
+}
+
+async fn sweep(bucket: &Bucket, own: SystemTime) -> Result<(), StoreError> {
+    if let Some(time) = bucket.begin_sweep(SWEEP_EVERY, own).await? {
+        bucket
+            .sweep(&RULES, None, time, Timestamp::new(own))
+            .await?;
+    }
+    Ok(())
+}
+
+/// Tries an artifact that a tenant does not have.
+async fn tried(
+    bucket: &Bucket,
+    handle: Handle,
+    made: &ArtifactFiles,
+    way: u64,
+) -> Result<(), StoreError> {
+    match way {
+        0 => read(bucket, handle, made, &Mutex::default()).await,
+        1 => bucket.rewrite(handle, Some(true), &|_| Ok(())).await,
+        2 => {
+            let why = (Gone::Removed, Timestamp::new(world::epoch()));
+            bucket
+                .remove(handle, why, &|bytes| Ok(tombstone_of(bytes)))
+                .await
+        }
+        _ => bucket.fetch(handle, Piece::Body, &mut Vec::new()).await,
     }
 }
 

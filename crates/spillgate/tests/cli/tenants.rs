@@ -41,7 +41,7 @@ enum Place {
 
 /// A running server for two principals.
 struct House {
-    _tool: Tool,
+    tool: Tool,
     child: Child,
     at: String,
     place: Place,
@@ -108,7 +108,7 @@ impl House {
         let at = said.split_once("http://").unwrap().1;
         let at = at.split_once('/').unwrap().0.to_owned();
         Self {
-            _tool: tool,
+            tool,
             child,
             at,
             place,
@@ -436,6 +436,7 @@ fn attempts(place: Place) -> usize {
         house.ask(&bob, ask);
     }
     let mut count = 0;
+    let mut requests = 0;
     for foreign in [&handle, &linked] {
         let unknown = backwards(foreign);
         for (at, ask) in by_handle(foreign, &own).iter().enumerate() {
@@ -450,6 +451,7 @@ fn attempts(place: Place) -> usize {
             };
             assert_eq!(masked(&got, foreign), masked(&other, &unknown), "{ask:?}");
             assert_eq!(done, done_otherwise, "{ask:?}");
+            requests += done.len();
             assert!(
                 !got.body.contains(MARK) || got.status >= 400,
                 "{ask:?} {got:?}"
@@ -461,6 +463,15 @@ fn attempts(place: Place) -> usize {
             assert!(fails, "{ask:?} {got:?}");
             count += 1;
         }
+    }
+    if let Place::Bucket(server) = &house.place {
+        assert!(requests > 40, "{requests}");
+        // The names of the objects tell that each principal has a part of its own.
+        let objects = server.objects();
+        let parts = objects.keys().filter_map(|key| key.split('/').nth(2));
+        let parts: std::collections::BTreeSet<_> =
+            parts.filter(|part| part.starts_with("t-")).collect();
+        assert_eq!(parts.len(), 2, "{objects:?}");
     }
     for ask in otherwise(&hash) {
         let got = house.ask(&bob, &ask);
@@ -498,9 +509,8 @@ fn attempts(place: Place) -> usize {
 /// Whether an answer repeats the words of a request.
 fn is_echo(ask: &Ask) -> bool {
     match ask {
-        Ask::Page(_, path, _) => path.contains(MARK),
+        Ask::Page(_, path, _) | Ask::Api(_, path, _) => path.contains(MARK),
         Ask::Session(_, params) => params.to_string().contains(MARK),
-        Ask::Api(_, path, _) => path.contains(MARK),
         Ask::Alone(..) => false,
     }
 }
@@ -515,4 +525,191 @@ fn no_door_leads_to_the_output_of_another() {
 fn a_foreign_output_costs_the_bucket_the_same_as_none() {
     let count = attempts(Place::Bucket(Server::start()));
     assert!(count >= 60, "{count}");
+}
+
+/// A secret that the rules find.
+const SECRET: &str = "AKIAQ3EGXZ7LKTPNWB5M";
+
+/// Runs `spillgate share` with the configuration of the server.
+fn share(house: &House, args: &[&str]) -> (i32, String) {
+    let config = house.tool.home().join("spillgate.toml");
+    let config = config.display().to_string();
+    let args = [&["share"], args, &["--config", &config]].concat();
+    let output = house.tool.run(&args, b"");
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8(said).unwrap();
+    (output.status.code().unwrap(), said)
+}
+
+#[test]
+fn a_shared_output_is_read_with_marks_until_the_time_is_over() {
+    let audit = tempfile::tempdir().unwrap();
+    let audit = audit.path().join("audit.ndjson");
+    // The owner's settings show secrets.
+    let more =
+        format!("redact = \"off\"\n[secrets]\nraw_anywhere = true\n[audit]\nto = {audit:?}\n");
+    let house = House::start(Place::Files, &more);
+    let [alice, bob] = ["one", "two"].map(|token| house.enter(token));
+    let text = format!("{MARK} key {SECRET}\n{}", log(3000));
+    let handle = house.store(&alice, &text);
+    let read = |of: &Principal| {
+        let call = json!({"name": "spillgate_read", "arguments": {"handle": handle, "lines": 1}});
+        house.ask(of, &Ask::Session("tools/call", call))
+    };
+    let unknown = read(&bob);
+    let answers = || -> Vec<Answer> {
+        let asks = by_handle(&handle, &handle);
+        let reads = asks.iter().take(asks.len() - 3);
+        reads.map(|ask| house.ask(&bob, ask)).collect()
+    };
+    let before = answers();
+    assert!(read(&alice).body.contains(SECRET));
+
+    let (code, said) = share(&house, &[&handle, "--owner", "alice", "--with", "bob"]);
+    assert_eq!(code, 0, "{said}");
+    let shown = read(&bob).body;
+    assert!(shown.contains("[redacted: aws-access-key]"), "{shown}");
+    let during = answers();
+    assert!(during.iter().all(|answer| !answer.body.contains(SECRET)));
+    let differ = before
+        .iter()
+        .zip(&during)
+        .filter(|(one, other)| one != other);
+    assert!(differ.count() > 30);
+    // It is in no list of the reader, who cannot remove it or get its bytes.
+    for ask in otherwise("none") {
+        assert!(!house.ask(&bob, &ask).body.contains(&handle), "{ask:?}");
+    }
+    let api = |method, rest: &str| {
+        let path = format!("/v1/artifacts/{handle}{rest}");
+        house
+            .ask(&bob, &Ask::Api(method, path, String::new()))
+            .status
+    };
+    assert_eq!((api("DELETE", ""), api("GET", "/raw")), (404, 403));
+    let (_, list) = share(&house, &["--list", "--owner", "alice"]);
+    assert!(
+        list.starts_with(&handle) && list.ends_with("bob\n"),
+        "{list}"
+    );
+
+    let (code, _) = share(
+        &house,
+        &[&handle, "--owner", "alice", "--with", "bob", "--end"],
+    );
+    assert_eq!(code, 0);
+    for (after, before) in answers().iter().zip(&before) {
+        assert_eq!(after, before);
+    }
+    let (code, said) = share(&house, &[&handle, "--owner", "alice", "--end"]);
+    assert_eq!(code, 1, "{said}");
+
+    // A time that is over ends it, too.
+    let short = [&handle, "--owner", "alice", "--with", "bob", "--for", "1s"];
+    assert_eq!(share(&house, &short).0, 0);
+    std::thread::sleep(Duration::from_millis(1100));
+    assert_eq!(read(&bob), unknown);
+    assert_eq!(share(&house, &["--list", "--owner", "alice"]).1, "");
+
+    let lines = fs::read_to_string(&audit).unwrap();
+    assert!(!lines.contains(MARK) && !lines.contains(SECRET));
+    for (event, who) in [
+        ("store", "alice"),
+        ("look_up", "alice"),
+        ("deny", "bob"),
+        ("look_up", "bob"),
+        ("share", "local"),
+        ("end_share", "local"),
+    ] {
+        let has = |line: &str| {
+            let line: Value = serde_json::from_str(line).unwrap();
+            let is_shared = line["shared"] == json!(true);
+            line["event"] == event
+                && line["principal"] == who
+                && line["handle"] == handle
+                && is_shared == (event == "look_up" && who == "bob")
+        };
+        assert!(lines.lines().any(has), "{event} {who}: {lines}");
+    }
+}
+
+#[test]
+fn tokens_change_while_the_server_runs() {
+    let house = House::start(Place::Files, "");
+    let [alice, bob] = ["one", "two"].map(|token| house.enter(token));
+    let handle = house.store(&alice, &log(3000));
+    let read = |token: &'static str| {
+        let path = format!("/v1/artifacts/{handle}/read");
+        let of = Principal {
+            token,
+            session: String::new(),
+            cookie: String::new(),
+        };
+        house.ask(&of, &Ask::Api("GET", path, String::new())).status
+    };
+    let until = |token: &'static str, wanted: u16| {
+        for _ in 0..100 {
+            if read(token) == wanted {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        false
+    };
+    let tokens = house.tool.home().join("tokens");
+    // A file that cannot be used changes nothing: with tenants, each token has a name.
+    fs::write(&tokens, "nameless\n").unwrap();
+    std::thread::sleep(Duration::from_millis(2500));
+    assert_eq!(
+        (read("one"), read("two"), read("nameless")),
+        (200, 404, 401)
+    );
+    // A new token of the same name has the same store.
+    fs::write(&tokens, "alice: three\ncarol: four\n").unwrap();
+    assert!(until("three", 200), "the new token is not valid");
+    assert_eq!((read("one"), read("two"), read("four")), (401, 401, 404));
+    // A cookie is not better than the token with which it began.
+    let page = Ask::Page("GET", "/".to_owned(), String::new());
+    assert_eq!(house.ask(&bob, &page).status, 401);
+}
+
+#[test]
+fn tenants_need_principals() {
+    let tool = Tool::new();
+    let config = tool.home().join("spillgate.toml");
+    let tokens = tool.home().join("tokens");
+    fs::write(&tokens, "nameless\n").unwrap();
+    let with = |text: &str, args: &[&str]| {
+        fs::write(&config, text).unwrap();
+        let config = config.display().to_string();
+        let (error, code) = tool.error(&[args, &["--config", &config]].concat());
+        format!("{code} {}\n  {}", error["message"], error["hint"])
+    };
+    let tokens = tokens.display().to_string();
+    let serve = ["serve", "--listen", "0"];
+    let on = "[tenants]\nenabled = true\n";
+    let all = [
+        with(on, &serve),
+        with(on, &["serve", "--listen", "0", "--token-file", &tokens]),
+        with(&format!("{on}[tenants.named.\" \"]\n"), &serve),
+        with(&format!("{on}quotas = 1\n"), &serve),
+        with("", &["share", "kqvbnrtzaewmxo", "--with", "bob"]),
+        with(on, &["share", "kqvbnrtzaewmxo", "--with", "bob"]),
+    ];
+    let all = all.join("\n").replace(&tokens, "TOKENS");
+    let all = all.replace(&tool.home().display().to_string(), "HOME");
+    insta::assert_snapshot!(all, @r#"
+    1 "`tenants.enabled` gives each principal a store of its own, but clients send no token"
+      "set [http.auth], or pass --token-file FILE; docs/tenants.md has an example"
+    1 "token 1 of the token file TOKENS has no name"
+      "with `tenants.enabled`, write `NAME: TOKEN`; the tokens of one name have the same store"
+    1 "HOME/spillgate.toml:3: `tenants.named. `: is no principal: the name of a principal has a control character, or white space at its beginning or end"
+      "write the name of a token, or the subject of an access token"
+    1 "HOME/spillgate.toml:3: `tenants.quotas`: there is no such setting"
+      "did you mean `quota`?"
+    2 "there are no tenants: whoever knows a handle can read its output"
+      "set `enabled = true` in [tenants]; docs/tenants.md describes them"
+    1 "no stored artifact kqvbnrtzaewmxo: It was never stored here."
+      "`spillgate ls` lists what is stored; --store DIR looks elsewhere"
+    "#);
 }
