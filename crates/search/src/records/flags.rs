@@ -21,10 +21,10 @@ pub(super) static HAVING: Pattern = Pattern::new(
 pub(super) static LACKING: Pattern = Pattern::new(
     &[&[
         "without", "out of", "lack", "miss", "no", "'t", "’t", "omit", "empty", "unknown", "blank",
-        "null",
+        "null", "not know",
     ]],
     || {
-        r"(?i)\b(?:without|out of|lack(?:s|ing)?|miss(?:es|ing)|with no|(?:had|has|have|having) no|(?:(?:do|does|did)(?: not|(?:n't|n’t)) (?:have|set|declare|list|specify|define)|(?:is|are)(?: not|(?:n't|n’t)) having)|omit(?:s|ting)?|nobody(?: is)?|no one(?: is)?|(?:^|[:;,]\s*)no|with(?: an?)? (?:empty|missing|unknown|blank|null))\s+(?:an?\s+|the\s+|any\s+|its\s+|their\s+)?".into()
+        r"(?i)\b(?:without|out of|lack(?:s|ing)?|miss(?:es|ing)|with no|(?:had|has|have|having) no|(?:(?:do|does|did)(?: not|(?:n't|n’t)) (?:have|set|declare|list|specify|define)|(?:is|are)(?: not|(?:n't|n’t)) having)|omit(?:s|ting)?|nobody(?: is)?|no one(?: is)?|(?:^|[:;,]\s*)no|with(?: an?)? (?:empty|missing|unknown|blank|null)|(?:do|does|did)(?: not| we not|(?:n't|n’t))(?: we)? know|not know(?:n)?)\s+(?:an?\s+|the\s+|any\s+|its\s+|their\s+)?(?:single\s+|one\s+|minimum\s+)?".into()
     },
 );
 /// Words behind it: `whose license is missing`, `where license is null`.

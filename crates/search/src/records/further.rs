@@ -128,7 +128,7 @@ fn lines(plan: &Plan, collection: &Collection<'_>) -> Option<String> {
                 text.push_str(&format!("\n… the smallest:\n{}", lines[1..].join("\n")));
             }
         }
-        (None, None, None) => {}
+        (None, None, None) => text.truncate(text.trim_end_matches(", ").len()),
     }
     Some(text)
 }

@@ -145,6 +145,10 @@ impl Reader<'_, '_> {
                 }
             }
             "most" if !second.is_empty() => second,
+            "best" | "highest" | "worst" | "lowest" if next == "paid" => vec![Superlative {
+                means: "salary pay wage",
+                ..senses[0]
+            }],
             "least" if !second.is_empty() => {
                 let flipped = |sense: Superlative<'s>| Superlative {
                     is_descending: !sense.is_descending,
@@ -204,7 +208,9 @@ impl Reader<'_, '_> {
                     true => !self.is_numeric(column) && !self.has_lists(column),
                     false => {
                         self.is_numeric(column) && self.may_be_measured(column)
-                            || self.has_lists(column) && !self.is_outer(column)
+                            || self.has_lists(column)
+                                && !self.is_outer(column)
+                                && self.varies(column)
                             || is_date && self.kinds[column].is_dated
                     }
                 }
@@ -326,6 +332,14 @@ impl Reader<'_, '_> {
         let within = format!("{}.", self.collection.columns[column]);
         let mut columns = self.collection.columns.iter().zip(&self.kinds);
         columns.any(|(name, kind)| kind.is_usual && kind.is_numeric && name.starts_with(&within))
+    }
+
+    /// Whether the lists of a column differ in length: objects with the same members do not.
+    pub(super) fn varies(&self, column: usize) -> bool {
+        let cells = self.collection.records.iter();
+        let mut lengths = cells.filter_map(|record| record.get(column)?.number());
+        let first = lengths.next();
+        lengths.any(|length| Some(length) != first)
     }
 
     /// Whether a column tells when something was: `deadliest years` asks for deaths.

@@ -6,13 +6,15 @@
 
 use rustc_hash::FxHashSet;
 
+use super::cell::Cell;
 use super::comparisons::unread_numbers;
 use super::groups::FIGURE;
+use super::load::{KEY, Record};
 use super::order::GREAT;
 use super::plan::{Group, Order, Plan};
 use super::reader::Reader;
 use super::terms::{DATE, SOON, Word, alike, is_ranking, is_superlative, superlatives};
-use super::test::Test;
+use super::test::{Condition, Test, selected};
 use crate::words::is_stop_word;
 
 /// Readings beside the first one.
@@ -40,8 +42,58 @@ const CLEAR: [&str; 10] = [
 const SHOWN_VALUES: usize = 8;
 
 impl Reader<'_, '_> {
+    /// The same without the record of a map whose key is empty, such as the root of a lock file.
+    fn without_root(&self) -> Option<Plan> {
+        let key = (self.collection.columns.iter()).position(|name| name == KEY)?;
+        let is_root = |record: &&Record<'_>| record.get(key).is_some_and(Cell::is_empty);
+        let is_asked = self.plan.is_count && !self.plan.has_result();
+        let selected = selected(&self.plan.conditions, self.collection);
+        let is_fit = is_asked && selected.len() > 1 && selected.iter().any(is_root);
+        is_fit.then(|| {
+            let mut conditions = self.plan.conditions.clone();
+            conditions.push(Condition {
+                column: key,
+                test: Test::Present,
+                is_negated: false,
+                is_weak: false,
+            });
+            Plan {
+                conditions,
+                ..Plan::default()
+            }
+        })
+    }
+
+    /// The same with sizes in thousands, if that selects other records.
+    fn in_thousands(&self) -> Option<Plan> {
+        let mut conditions = self.plan.conditions.clone();
+        for &(column, number, decimal) in &self.plan.decimal {
+            for one in &mut conditions {
+                if let Test::Number(comparison, held) = one.test
+                    && one.column == column
+                    && held.total_cmp(&number).is_eq()
+                {
+                    one.test = Test::Number(comparison, decimal);
+                }
+            }
+        }
+        let count = |conditions: &[Condition]| selected(conditions, self.collection).len();
+        let is_other = conditions != self.plan.conditions
+            && count(&conditions) != count(&self.plan.conditions);
+        is_other.then(|| Plan {
+            conditions,
+            ..Plan::default()
+        })
+    }
+
     /// Adds what else the question may mean, the most likely first.
     pub(super) fn readings(&mut self) {
+        self.of_words();
+        let others = [self.without_root(), self.in_thousands()];
+        self.plan.further.splice(0..0, others.into_iter().flatten());
+    }
+
+    fn of_words(&mut self) {
         let is_ranked = (self.words.iter())
             .any(|word| self.is_end(word) || is_ranking(&word.lower) && !self.names_column(word));
         let is_figure = FIGURE.is_match(self.question);
@@ -196,7 +248,7 @@ impl Reader<'_, '_> {
     }
 
     /// For an object the member that tells which one it is: `category.name` for `category`.
-    fn label_of(&self, column: usize) -> usize {
+    pub(super) fn label_of(&self, column: usize) -> usize {
         let within = format!("{}.", self.collection.columns[column]);
         let is_label = |&one: &usize| {
             self.collection.columns[one].starts_with(&within)

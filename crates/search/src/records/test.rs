@@ -28,8 +28,12 @@ pub(super) enum Test {
     Has(String),
     /// Begins with this text.
     Begins(String),
+    /// Ends with this text.
+    Suffix(String),
     /// Compares so with this number.
     Number(Comparison, f64),
+    /// Compares so with the value of another column.
+    Column(Comparison, usize),
     /// Compares so with this version.
     Version(Comparison, String),
     /// A date or time from the first second to before the last one.
@@ -78,9 +82,14 @@ impl Comparison {
 
 impl Condition {
     pub(super) fn holds(&self, record: &Record<'_>) -> bool {
-        let holds = record
-            .get(self.column)
-            .is_some_and(|cell| self.test.holds(cell));
+        let cell = record.get(self.column);
+        let holds = match self.test {
+            Test::Column(comparison, other) => cell.zip(record.get(other)).is_some_and(|pair| {
+                let order = pair.0.compared(pair.1) as i8;
+                comparison.holds(&order, &0)
+            }),
+            _ => cell.is_some_and(|cell| self.test.holds(cell)),
+        };
         holds != self.is_negated
     }
 }
@@ -90,7 +99,7 @@ impl Test {
     pub(super) fn compares(&self) -> bool {
         matches!(
             self,
-            Self::Number(..) | Self::Version(..) | Self::Within(..)
+            Self::Number(..) | Self::Version(..) | Self::Within(..) | Self::Column(..)
         )
     }
 
@@ -125,6 +134,13 @@ impl Test {
             Self::Release => cell.version().is_some_and(|version| version.is_release()),
             Self::True => matches!(cell, Cell::Bool(true)) || is_one(cell) || is_yes(cell),
             Self::Present => !cell.is_empty(),
+            // One cell does not tell.
+            Self::Column(..) => false,
+            Self::Suffix(end) => cell.any(|text| {
+                let start = text.len().checked_sub(end.len());
+                let held = start.and_then(|start| text.get(start..));
+                held.is_some_and(|held| held.eq_ignore_ascii_case(end))
+            }),
         }
     }
 }
