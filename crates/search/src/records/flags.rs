@@ -57,6 +57,10 @@ pub(super) static PRESENT: Pattern = Pattern::new(
         r"(?i)\b([\w.-]+)\s+(?:(?:is|are|=|!=)\s+)?(?:not (?:null|empty|missing|blank)|non-?(?:null|empty)|null(?:s)? excluded|!= ?null|set|present|given|filled(?: in)?)\b".into()
     },
 );
+/// What records do with nothing: `do not depend on anything`, `depend on nothing`.
+pub(super) static NOTHING: Pattern = Pattern::new(&[&["any", "nothing"]], || {
+    r"(?i)(?:(?:\bnot|n't|n’t|\bwithout)\s+(?P<what>[a-z]+)(?:\s+(?:on|in|up))?\s+any(?:thing|one|body)?\b|\b(?P<that>[a-z]+)(?:\s+(?:on|in))?\s+nothing\b)".into()
+});
 /// Words for versions without a suffix.
 pub(super) static RELEASED: Pattern = Pattern::new(
     &[&[
@@ -212,6 +216,12 @@ impl Reader<'_, '_> {
             let end = behind.take(REACH).last().map(|word| word.end);
             if let Some(end) = end {
                 self.presence(found.end(), end, true);
+            }
+        }
+        for found in NOTHING.captures_iter(self.question) {
+            let name = found.name("what").or(found.name("that"));
+            if let Some(name) = name {
+                self.presence(name.start(), name.end(), true);
             }
         }
         for found in ABSENT.captures_iter(self.question) {

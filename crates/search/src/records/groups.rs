@@ -253,8 +253,20 @@ impl Reader<'_, '_> {
 
     /// The column of names of people, if the question asks `who` and several records share a name.
     fn person(&self) -> Option<usize> {
-        let asks = self.words.iter().any(|word| word.lower == "who");
-        asks.then(|| self.persons()).flatten()
+        const PEOPLE: [&str; 4] = ["maintainer", "author", "owner", "vendor"];
+        let named = |word: &Word| PEOPLE.contains(&&*word.lower) && !self.names_column(word);
+        let asks = |word: &Word| word.lower == "who" || named(word);
+        self.words
+            .iter()
+            .any(asks)
+            .then(|| self.persons())
+            .flatten()
+    }
+
+    /// Whether most values of a column are names with an address: `Ada <ada@example.org>`.
+    fn has_addresses(&self, column: usize) -> bool {
+        let is_address = |text: &str| text.contains(" <") && text.ends_with('>');
+        self.share(column, |cell| cell.any(is_address)) > 0.5
     }
 
     /// The column of names of people, if that is what the word behind byte `at` asks for.
@@ -280,9 +292,9 @@ impl Reader<'_, '_> {
             let kind = self.kinds[column];
             kind.is_usual
                 && !kind.is_numeric
-                && !kind.has_lists
+                && (!kind.has_lists || self.shares_items(column))
                 && !kind.is_prose
-                && self.columns[column].iter().any(is_person)
+                && (self.columns[column].iter().any(is_person) || self.has_addresses(column))
                 && !self.is_object(column)
                 && !self.is_unique(column)
         });

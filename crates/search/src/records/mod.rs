@@ -232,6 +232,7 @@ fn patterns() -> Vec<&'static pattern::Pattern> {
         &flags::HAVING,
         &flags::LACKING,
         &flags::LACKED,
+        &flags::NOTHING,
         &flags::ABSENT,
         &flags::PRESENT,
         &flags::RELEASED,

@@ -38,6 +38,10 @@ const CLEAR: [&str; 10] = [
     "descending",
     "asc",
 ];
+/// What joins several names in one value: `MIT OR Apache-2.0`, `red, green`.
+const JOINED: [&str; 6] = [" OR ", " AND ", " or ", " and ", ", ", "/"];
+/// Most different values of a column whose values may be joined.
+const MOST_JOINED: usize = 60;
 /// Values that a further reading shows.
 const SHOWN_VALUES: usize = 8;
 
@@ -59,8 +63,37 @@ impl Reader<'_, '_> {
             });
             Plan {
                 conditions,
+                is_count: true,
                 ..Plan::default()
             }
+        })
+    }
+
+    /// The same with a value that longer values contain as a word: `MIT` in `MIT OR Apache-2.0`.
+    fn as_part(&self) -> Option<Plan> {
+        let mut conditions = self.plan.conditions.clone();
+        let is_own = |one: &&mut Condition| {
+            matches!(&one.test, Test::Is(texts) if texts.len() == 1) && !self.has_lists(one.column)
+        };
+        let one = conditions.iter_mut().find(is_own)?;
+        let Test::Is(texts) = &one.test else {
+            return None;
+        };
+        let part = Test::Part(texts.first()?.clone());
+        let column = one.column;
+        let is_joined = |cell: &Cell<'_>| {
+            part.holds(cell) && cell.any(|text| JOINED.iter().any(|sign| text.contains(sign)))
+        };
+        if self.share(column, is_joined) <= 0.0 || self.variety(column, MOST_JOINED) > MOST_JOINED {
+            return None;
+        }
+        one.test = part;
+        let count = |conditions: &[Condition]| selected(conditions, self.collection).len();
+        let is_other = count(&conditions) != count(&self.plan.conditions);
+        (is_other && !self.plan.has_result()).then(|| Plan {
+            conditions,
+            is_count: self.plan.is_count,
+            ..Plan::default()
         })
     }
 
@@ -82,6 +115,7 @@ impl Reader<'_, '_> {
             && count(&conditions) != count(&self.plan.conditions);
         is_other.then(|| Plan {
             conditions,
+            is_count: self.plan.is_count,
             ..Plan::default()
         })
     }
@@ -89,7 +123,14 @@ impl Reader<'_, '_> {
     /// Adds what else the question may mean, the most likely first.
     pub(super) fn readings(&mut self) {
         self.of_words();
-        let others = [self.without_root(), self.in_thousands()];
+        let mut part = self.as_part();
+        // `not under MIT` excludes `MIT OR Apache-2.0`, too.
+        if let Some(part) = &mut part
+            && self.plan.conditions.iter().any(|one| one.is_negated)
+        {
+            std::mem::swap(&mut part.conditions, &mut self.plan.conditions);
+        }
+        let others = [self.without_root(), part, self.in_thousands()];
         self.plan.further.splice(0..0, others.into_iter().flatten());
     }
 

@@ -570,7 +570,9 @@ fn said(condition: &Condition, collection: &Collection<'_>) -> String {
         }
         Test::Present => return format!("{name} {}", is_not("present", "absent")),
         Test::True => return format!("{name} {} true", is_not("=", "!=")),
-        Test::Contains(part) | Test::Has(part) => format!("with \"{}\"", cell_text(part)),
+        Test::Contains(part) | Test::Has(part) | Test::Part(part) => {
+            format!("with \"{}\"", cell_text(part))
+        }
         Test::Begins(part) => format!("beginning with \"{}\"", cell_text(part)),
         Test::Number(comparison, number) => format!("{} {number}", comparison.sign()),
         Test::Column(comparison, other) => {

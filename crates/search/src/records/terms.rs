@@ -50,11 +50,13 @@ pub(super) fn superlatives_of(adjective: &str) -> Vec<Superlative<'static>> {
         return Vec::new();
     };
     let root = adjective.strip_suffix(['e', 'y']).unwrap_or(adjective);
+    // `most western` is `westernmost`.
     let forms = [
         format!("{adjective}est"),
         format!("{root}est"),
         format!("{root}iest"),
         format!("{adjective}{last}est"),
+        format!("{adjective}most"),
     ];
     let known = SUPERLATIVES.iter().filter(|(name, ..)| {
         let mut forms = forms.iter();
@@ -95,7 +97,7 @@ pub(super) const SOON: &str = "due deadline renewal expires expiry";
 
 /// Words for the ends of an order: the word, whether it asks for the largest, and parts of the
 /// names of columns that it means.
-const SUPERLATIVES: [(&str, bool, &str); 87] = [
+const SUPERLATIVES: [(&str, bool, &str); 89] = [
     ("commonest", true, ""),
     ("most", true, ""),
     ("highest", true, ""),
@@ -203,6 +205,8 @@ const SUPERLATIVES: [(&str, bool, &str); 87] = [
     ("nearest", false, "distance"),
     ("closest", false, "distance"),
     ("south", false, "latitude lat"),
+    ("east", true, "longitude lon lng"),
+    ("west", false, "longitude lon lng"),
     ("north", true, "latitude lat"),
 ];
 
@@ -576,7 +580,7 @@ pub(super) fn alike(word: &str, name: &str) -> bool {
     const LEAST: usize = 3;
     const ROOT: usize = 5;
     const ENDING: usize = 2;
-    const SAME: [[&str; 2]; 31] = [
+    const SAME: [[&str; 2]; 33] = [
         ["cost", "price"],
         ["cost", "budget"],
         ["bill", "cost"],
@@ -600,6 +604,8 @@ pub(super) fn alike(word: &str, name: &str) -> bool {
         ["need", "depend"],
         ["need", "requir"],
         ["drag", "depend"],
+        ["depend", "requir"],
+        ["dep", "requir"],
         ["pull", "depend"],
         ["remov", "delet"],
         ["insert", "ad"],

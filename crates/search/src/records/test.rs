@@ -24,6 +24,8 @@ pub(super) enum Test {
     Ends(String),
     /// Contains this text, between word boundaries.
     Contains(String),
+    /// Is this name or has it among several.
+    Part(String),
     /// Has this word in it.
     Has(String),
     /// Begins with this text.
@@ -107,13 +109,15 @@ impl Test {
         match self {
             Self::Is(texts) => cell.any(|text| {
                 let is = |text: &str| texts.iter().any(|one| one.eq_ignore_ascii_case(text));
-                is(text.trim()) || cell.is_list() && is(requirement(text))
+                let is_written = |text: &str| texts.iter().any(|one| is_same_name(one, text));
+                is(text.trim()) || cell.is_list() && is_written(requirement(text))
             }),
             Self::Ends(last) => cell.any(|text| {
                 let end = text.rsplit_once('/').map(|(_, end)| end);
                 end.is_some_and(|end| end.eq_ignore_ascii_case(last))
             }),
             Self::Contains(part) => cell.any(|text| contains(text, part, &['_', '-'])),
+            Self::Part(name) => cell.any(|text| contains(text, name, &['_', '-', '.'])),
             Self::Has(word) => cell.any(|text| contains(text, word, &[])),
             Self::Begins(part) => cell.any(|text| {
                 let start = text.get(..part.len());
@@ -143,6 +147,15 @@ impl Test {
             }),
         }
     }
+}
+
+/// Returns whether two names are the same but for their case, and for `-` in place of `_`.
+fn is_same_name(one: &str, other: &str) -> bool {
+    let plain = |byte: u8| match byte {
+        b'_' => b'-',
+        byte => byte.to_ascii_lowercase(),
+    };
+    one.len() == other.len() && one.bytes().map(plain).eq(other.bytes().map(plain))
 }
 
 /// Returns whether a cell is the number 1, which some write for true.

@@ -394,3 +394,75 @@ fn the_largest_of_inner_lists() {
         12 of 12 in .[]; largest assets first: | name, assets, tag | Release 2, 3 items, v2
     "#);
 }
+
+#[test]
+fn crates_and_their_lists() {
+    let licenses = ["MIT", "MIT OR Apache-2.0", "Apache-2.0", "MPL-2.0"];
+    let all: Vec<Value> = (0..24)
+        .map(|i| {
+            let needs: Vec<String> = (0..i % 4).map(|k| format!("dep_{k}>=1.{i}")).collect();
+            json!({
+                "crate": format!("c{i}"),
+                "license": licenses[i % 4],
+                "authors": [format!("Ada {}", i % 5), "The Project"],
+                "requires": needs,
+                "fix": if i % 3 == 0 { json!({"edits": 1}) } else { Value::Null },
+                "longitude": i * 7 % 24,
+            })
+        })
+        .collect();
+    let questions = [
+        "Which crates are not available under MIT?",
+        "How many are under MIT?",
+        "Who is author of the most crates?",
+        "most frequent author",
+        "Which two have the most dependencies?",
+        "How many do not depend on anything?",
+        "How many cannot be fixed?",
+        "Which need dep-2?",
+        "What is the most western one?",
+    ];
+    assert_snapshot!(answers(&Value::from(all).to_string(), ContentKind::Json, &questions), @r#"
+    Which crates are not available under MIT?
+        12 of 24 in .[] have license not with "MIT": | crate, license, fix.edits, longitude | c2, Apache-2.0, , 14
+    How many are under MIT?
+        6 of 24 in .[] have license = MIT: | crate | c0
+    Who is author of the most crates?
+        24 of 24 in .[]; 6 different authors, most frequent first: | 24, The Project | 5, Ada 0
+    most frequent author
+        24 of 24 in .[]; 6 different authors, most frequent first: | 24, The Project | 5, Ada 0
+    Which two have the most dependencies?
+        24 of 24 in .[]; largest requires first: | crate, requires, fix.edits, license, longitude | c3, 3 items, 1, MPL-2.0, 21
+    How many do not depend on anything?
+        6 of 24 in .[] have requires absent: | crate | c0
+    How many cannot be fixed?
+        16 of 24 in .[] have fix absent: | crate | c1
+    Which need dep-2?
+        6 of 24 in .[] have requires = dep_2: | crate, fix.edits, license, longitude | c3, 1, MPL-2.0, 21
+    What is the most western one?
+        24 of 24 in .[]; smallest longitude first: | crate, longitude, fix.edits, license | c0, 0, 1, MIT
+    "#);
+}
+
+#[test]
+fn maintainers_in_a_table_without_names_of_columns() {
+    let rows = (0..20).map(|i| {
+        format!(
+            "pkg{i}\t1.{i}\tadmin\t{}\tDev {} <dev{}@example.org>",
+            i * 31 % 97,
+            i * i % 4,
+            i * i % 4
+        )
+    });
+    let rows: Vec<String> = rows.collect();
+    let questions = [
+        "Who maintains the most packages?",
+        "maintainer with most packages",
+    ];
+    assert_snapshot!(answers(&rows.join("\n"), ContentKind::Tsv, &questions), @r#"
+    Who maintains the most packages?
+        20 of 20 records; 2 different column 5, most frequent first: | 10, Dev 0 <dev0@example.org> | 10, Dev 1 <dev1@example.org>
+    maintainer with most packages
+        20 of 20 records; 2 different column 5, most frequent first: | 10, Dev 0 <dev0@example.org> | 10, Dev 1 <dev1@example.org>
+    "#);
+}
