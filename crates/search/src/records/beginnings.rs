@@ -15,7 +15,32 @@ pub(super) static PATTERN: Pattern = Pattern::new(&[&["*", "...", "…", ".x"]],
     r"(?:^|[\s(])([\w/.@-]*[\w/@-])(?:\*|\.\.\.|…|\.x\b)".into()
 });
 
+/// `ending in .so`, `*.so`.
+pub(super) static ENDING: Pattern = Pattern::new(&[&["end", "*"]], || {
+    r#"(?i)\b(?:end(?:s|ing)?|endswith)\s+(?:with|in|on|by)\s+(?:an? |the )?["'`]?([^\s"'`,?()]+)|(?:^|[\s("'`])\*([.\w-]+)(?:[\s"'`?,)]|$)"#.into()
+});
+
 impl Reader<'_, '_> {
+    /// `ending in .so`.
+    pub(super) fn endings(&mut self) {
+        let Some(found) = ENDING.captures(self.question) else {
+            return;
+        };
+        let Some(part) = found.iter().skip(1).flatten().next() else {
+            return;
+        };
+        let text = part.as_str().trim_end_matches(['?', ',', ')']);
+        let text = text.strip_suffix('.').unwrap_or(text);
+        // `which end in June` asks for a date.
+        let is_end = text.contains(|c: char| !c.is_alphanumeric()) || found[0].contains("with");
+        let test = Test::Suffix(text.to_owned());
+        let best = self.most_held(&test, part.start());
+        if let Some(column) = best.filter(|_| is_end && !self.is_taken(part.start(), part.end())) {
+            self.condition(column, test);
+            self.take(part.start(), part.end());
+        }
+    }
+
     /// `starting with windows-`, `under /nutlink/`.
     pub(super) fn beginnings(&mut self, pattern: &Pattern) {
         let Some(found) = pattern.captures(self.question) else {

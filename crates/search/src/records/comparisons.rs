@@ -7,9 +7,10 @@ use super::pattern::{DIGIT, Pattern};
 use super::quantity::{bytes as bytes_of, quantity, seconds};
 use super::reader::Reader;
 use super::table::rounded;
-use super::terms::{alike, superlatives};
+use super::terms::{Word, alike, is_superlative, superlatives};
 use super::test::{Comparison, Test};
 use super::version::Version;
+use crate::words::is_stop_word;
 
 /// A number or version of a question, and what it is multiplied by.
 const NUMBER: &str = r"[$€£]?(?P<n>-?[0-9][0-9,]*(?:\.[0-9]+)*(?:-(?:alpha|beta|rc|pre|dev)[0-9a-z_.]*)?)(?:(?P<k>k|m)\b|\s?(?P<u>thousand|million|billion|bn|[kmg]i?b|%|(?:ms|millis(?:econds?)?|s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?)\b)?(?:\b|\s|$))";
@@ -87,12 +88,17 @@ pub(super) static BEHIND: Pattern = Pattern::new(&[&[DIGIT], &["+", "or", "and"]
     pattern.into()
 });
 
-/// A number of items: `with 0 labels`.
-pub(super) static HAVING: Pattern =
-    Pattern::new(&[&[DIGIT], &["has", "have", "having", "with"]], || {
-        let pattern = format!(r"(?i)\b(?:has|have|having|with) {NUMBER}\s*(?P<name>[a-z]\w*)");
+/// A number of items, or a value that is told before its name: `with 0 labels`, `just 1 file`,
+/// `has a 90 day notice`.
+pub(super) static HAVING: Pattern = Pattern::new(
+    &[&[DIGIT], &["has", "have", "having", "with", "just", "only"]],
+    || {
+        let pattern = format!(
+            r"(?i)\b(?:has|have|having|with|just|only) (?:an? )?{NUMBER}[\s-]*(?P<name>[a-z]\w*)"
+        );
         pattern.into()
-    });
+    },
+);
 
 pub(super) static BETWEEN: Pattern = Pattern::new(&[&[DIGIT], &["between", "from"]], || {
     let number = |name: &str| {
@@ -131,7 +137,7 @@ const UNITS: [(&str, &str); 9] = [
     ("years year", "age"),
     (
         "dollars dollar usd euros euro eur",
-        "price cost amount budget",
+        "price cost amount budget fine fee value",
     ),
     (
         "bytes byte kb mb gb kib mib gib kilobytes megabytes gigabytes",
@@ -143,7 +149,7 @@ const UNITS: [(&str, &str); 9] = [
     ),
     ("kg lbs pounds grams g", "weight mass"),
     ("percent %", "percent pct percentage rate share"),
-    ("times", "count restarts"),
+    ("times time", "count restarts retries attempts"),
 ];
 
 impl<'q> Asked<'q> {
@@ -269,15 +275,27 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// `with 0 labels`: how many items the list has that the word behind a number names.
+    /// `with 0 labels`: how many items the list has that the word behind a number names, or what is
+    /// in its column. `only 3 files` tells how many are asked for if there is an order.
     fn items(&mut self, asked: &Asked<'_>, found: &Captures<'_>) {
         let (Some(whole), Some(name)) = (found.get(0), found.name("name")) else {
             return;
         };
         let next = self.words.iter().find(|word| word.start >= name.start());
+        // `has 5 comments or more` compares.
+        let goes_on = BEHIND.on(self.question).and_then(|behind| {
+            let number = found.name("n")?.start();
+            behind.find_at(self.question, number)
+        });
+        let goes_on = goes_on.is_some_and(|next| next.start() <= name.start());
+        if goes_on || self.words.iter().any(|word| is_superlative(&word.lower)) {
+            return;
+        }
         let stems = |column: &usize| &self.columns[*column];
         let is_list = |column: &usize| {
-            self.has_lists(*column)
+            let is_count = self.has_lists(*column)
+                || self.is_numeric(*column) && self.may_be_measured(*column);
+            is_count
                 && next.is_some_and(|next| stems(column).iter().any(|stem| alike(&next.stem, stem)))
         };
         let column = (0..self.columns.len()).find(is_list);
@@ -314,7 +332,8 @@ impl Reader<'_, '_> {
             [only] => Some(only),
             _ => None,
         };
-        let best = self.best_column(whole.start(), fit);
+        let best = self.directly_behind(whole.start(), whole.end(), fit);
+        let best = best.or_else(|| self.best_column(whole.start(), fit));
         let best = best
             .or_else(|| self.meant(whole.as_str(), &fit_columns))
             .or_else(|| self.of_unit(found, asked[0].1.word, &fit_columns))
@@ -328,9 +347,12 @@ impl Reader<'_, '_> {
                 Some(other) => other,
                 None => *comparison,
             };
-            let test = match self.kinds[column].is_version && is_version(asked) {
-                true => Test::Version(comparison, asked.written.to_owned()),
-                false => Test::Number(comparison, self.in_unit(column, asked)),
+            let test = if self.kinds[column].is_version && is_version(asked) {
+                Test::Version(comparison, asked.written.to_owned())
+            } else {
+                let number = self.in_unit(column, asked);
+                self.decimal(column, asked, number);
+                Test::Number(comparison, number)
             };
             let is_negated = self
                 .words_before(whole.start(), 1)
@@ -338,6 +360,36 @@ impl Reader<'_, '_> {
             self.add(column, test, is_negated);
         }
         self.take(whole.start(), whole.end());
+    }
+
+    /// Notes what a size is in thousands instead of 1,024s, if that differs.
+    fn decimal(&mut self, column: usize, asked: &Asked<'_>, number: f64) {
+        let unit = bytes_of(asked.word).filter(|_| asked.unit > 1.0 && number >= asked.unit);
+        let other = unit.map(|unit| asked.value * unit);
+        if let Some(other) = other.filter(|other| other.total_cmp(&number).is_ne()) {
+            self.plan.decimal.push((column, number, other));
+        }
+    }
+
+    /// The column that the word behind a number names, unless the words before the comparison end
+    /// with the name of one: `books with fewer than 110 pages`, but `pages below 110 in books`.
+    fn directly_behind(
+        &self,
+        start: usize,
+        end: usize,
+        fit: impl Fn(usize) -> bool,
+    ) -> Option<usize> {
+        let names = |word: &Word, column: usize| {
+            fit(column) && (self.columns[column].iter()).any(|stem| alike(&word.stem, stem))
+        };
+        let any = |word: &Word| (0..self.columns.len()).any(|column| names(word, column));
+        let behind = self.words.iter().find(|word| word.start >= end)?;
+        let before = self.words.iter().rev().find(|word| word.end <= start);
+        // A comparison that goes on has its name behind it: `10 or more pages`.
+        if before.is_some_and(any) || is_stop_word(&behind.lower) {
+            return None;
+        }
+        self.best_column(behind.start, |column| names(behind, column))
     }
 
     /// The column that an adjective means: `longer than` a duration.

@@ -8,10 +8,10 @@ use super::test::{Comparison, Test};
 pub(super) static DATED: Pattern = Pattern::new(&[&[DIGIT]], || {
     let pattern = format!(
         concat!(
-            r"(?i)(?:\b(?P<word>on or after|on or before|not before|no later than|later than|newer than|more recent than|younger than",
-            r"|earlier than|older than|prior to|as of|after|since|starting|before|until|till|up to|by|from|in|during|on|dated|of|for|within|between)\s+)?",
-            r"(?:the |year |years |day |date )*\b(?P<one>{date})(?:\s*(?:and|to|through|until|-|–)\s*(?P<other>{date}))?",
-            r"(?P<or>\s+(?:or|and) (?:later|after|newer|onwards?|earlier|before|older))?(?:[^\w.:-]|[.:-](?:\s|$)|$)",
+            r#"(?i)(?:(?P<sign>>=|<=|≥|≤|>|<|!?==?)\s*["'`]?|\b(?P<word>on or after|on or before|not before|no later than|later than|newer than|more recent than|younger than"#,
+            r#"|earlier than|older than|prior to|as of|after|since|starting|before|until|till|up to|by|from|in|during|on|dated|of|for|within|between)\s+["'`]?)?"#,
+            r#"(?:the |year |years |day |date )*\b(?P<one>{date})(?:\s*(?:and|to|through|until|-|–|\.{{2,3}})\s*["'`]?(?P<other>{date}))?"#,
+            r#"(?P<or>\s+(?:or|and) (?:later|after|newer|onwards?|earlier|before|older))?(?:[^\w.:-]|[.:-](?:\s|$)|$)"#,
         ),
         date = moment::ASKED,
     );
@@ -40,12 +40,26 @@ impl Reader<'_, '_> {
                 .to_lowercase();
             let or = found.name("or").map_or("", |or| or.as_str()).to_lowercase();
             let is_year = one.len() == 4;
+            let sign = found.name("sign").map_or("", |sign| sign.as_str());
+            // `votes > 2000` is about no year.
+            if is_year && !sign.is_empty() && !self.is_date_named(one.start()) {
+                continue;
+            }
             // A number of four digits alone need not be a year.
             let tells = !["", "of", "for", "by", "on", "up to"].contains(&&*word);
+            let tells = tells || !sign.is_empty();
             if self.is_taken(whole.start(), whole.end()) || is_year && last.is_none() && !tells {
                 continue;
             }
-            let (start, end) = bounds(&word, &or, first, last);
+            let word = match sign {
+                "" => &*word,
+                ">=" | "≥" => "since",
+                "<=" | "≤" => "until",
+                ">" => "after",
+                "<" => "before",
+                _ => "on",
+            };
+            let (start, end) = bounds(word, &or, first, last);
             let Some(column) = self.date_column(one.start(), is_year) else {
                 self.years(one.start(), whole.end(), (start, end));
                 continue;
@@ -54,7 +68,8 @@ impl Reader<'_, '_> {
                 .words
                 .iter()
                 .position(|one| one.start >= whole.start())
-                .is_some_and(|at| self.is_denied(at));
+                .is_some_and(|at| self.is_denied(at))
+                || sign.starts_with('!');
             self.add(column, Test::Within(start, end), is_negated);
             self.take(whole.start(), whole.end());
         }
@@ -102,6 +117,17 @@ impl Reader<'_, '_> {
             self.condition(column, Test::Number(Comparison::AtMost, year(span.1 - 1)));
         }
         self.take(start, end);
+    }
+
+    /// Whether the words just before byte `at` name a column of dates, and no other column better.
+    fn is_date_named(&self, at: usize) -> bool {
+        const NEAR: usize = 24;
+        let best = self.best_column(at, |column| {
+            self.kinds[column].is_dated || self.is_numeric(column)
+        });
+        best.is_some_and(|column| {
+            self.kinds[column].is_dated && self.naming(column, at, NEAR) > 0.0
+        })
     }
 
     /// The column of dates that the words near byte `at` name best, or else the first one. A year

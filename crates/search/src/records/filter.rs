@@ -85,7 +85,7 @@ fn written(condition: &Condition, collection: &Collection<'_>) -> Option<String>
         Test::Present => {
             format!("({path} | . != null and . != \"\" and . != [] and . != {{}})")
         }
-        Test::Number(..) | Test::Within(..) | Test::Version(..) => return None,
+        Test::Number(..) | Test::Within(..) | Test::Version(..) | Test::Column(..) => return None,
         test => {
             let mut values: Vec<String> = Vec::new();
             for cell in cells.iter().filter(|cell| test.holds(cell)) {

@@ -21,10 +21,10 @@ pub(super) static HAVING: Pattern = Pattern::new(
 pub(super) static LACKING: Pattern = Pattern::new(
     &[&[
         "without", "out of", "lack", "miss", "no", "'t", "’t", "omit", "empty", "unknown", "blank",
-        "null",
+        "null", "not know",
     ]],
     || {
-        r"(?i)\b(?:without|out of|lack(?:s|ing)?|miss(?:es|ing)|with no|(?:had|has|have|having) no|(?:(?:do|does|did)(?: not|(?:n't|n’t)) (?:have|set|declare|list|specify|define)|(?:is|are)(?: not|(?:n't|n’t)) having)|omit(?:s|ting)?|nobody(?: is)?|no one(?: is)?|(?:^|[:;,]\s*)no|with(?: an?)? (?:empty|missing|unknown|blank|null))\s+(?:an?\s+|the\s+|any\s+|its\s+|their\s+)?".into()
+        r"(?i)\b(?:without|out of|lack(?:s|ing)?|miss(?:es|ing)|with no|(?:had|has|have|having) no|(?:(?:do|does|did)(?: not|(?:n't|n’t)) (?:have|set|declare|list|specify|define)|(?:is|are)(?: not|(?:n't|n’t)) having)|omit(?:s|ting)?|nobody(?: is)?|no one(?: is)?|(?:^|[:;,]\s*)no|with(?: an?)? (?:empty|missing|unknown|blank|null)|(?:do|does|did)(?: not| we not|(?:n't|n’t))(?: we)? know|not know(?:n)?)\s+(?:an?\s+|the\s+|any\s+|its\s+|their\s+)?(?:single\s+|one\s+|minimum\s+)?".into()
     },
 );
 /// Words behind it: `whose license is missing`, `where license is null`.
@@ -57,6 +57,10 @@ pub(super) static PRESENT: Pattern = Pattern::new(
         r"(?i)\b([\w.-]+)\s+(?:(?:is|are|=|!=)\s+)?(?:not (?:null|empty|missing|blank)|non-?(?:null|empty)|null(?:s)? excluded|!= ?null|set|present|given|filled(?: in)?)\b".into()
     },
 );
+/// What records do with nothing: `do not depend on anything`, `depend on nothing`.
+pub(super) static NOTHING: Pattern = Pattern::new(&[&["any", "nothing"]], || {
+    r"(?i)(?:(?:\bnot|n't|n’t|\bwithout)\s+(?P<what>[a-z]+)(?:\s+(?:on|in|up))?\s+any(?:thing|one|body)?\b|\b(?P<that>[a-z]+)(?:\s+(?:on|in))?\s+nothing\b)".into()
+});
 /// Words for versions without a suffix.
 pub(super) static RELEASED: Pattern = Pattern::new(
     &[&[
@@ -212,6 +216,12 @@ impl Reader<'_, '_> {
             let end = behind.take(REACH).last().map(|word| word.end);
             if let Some(end) = end {
                 self.presence(found.end(), end, true);
+            }
+        }
+        for found in NOTHING.captures_iter(self.question) {
+            let name = found.name("what").or(found.name("that"));
+            if let Some(name) = name {
+                self.presence(name.start(), name.end(), true);
             }
         }
         for found in ABSENT.captures_iter(self.question) {

@@ -18,6 +18,8 @@ const SHARE: u64 = 3;
 const COLUMNS: usize = 4;
 /// Records that it shows if one is asked for.
 const LEAST_ROWS: usize = 3;
+/// Most records that it shows if no order is asked for.
+const MOST_ROWS: usize = 16;
 /// Fewest tokens of a budget that has room for further readings.
 const LEAST_BUDGET: u64 = 400;
 
@@ -128,7 +130,16 @@ fn lines(plan: &Plan, collection: &Collection<'_>) -> Option<String> {
                 text.push_str(&format!("\n… the smallest:\n{}", lines[1..].join("\n")));
             }
         }
-        (None, None, None) => {}
+        (None, None, None) => {
+            text.truncate(text.trim_end_matches(", ").len());
+            // If the records are asked for rather than their number, they are shown.
+            if !plan.is_count && records.len() <= MOST_ROWS {
+                let shown = columns(plan, collection, &records);
+                let shown = &shown[..shown.len().min(2)];
+                text.push_str(":\n");
+                text.push_str(&rows(&records, shown, collection).join("\n"));
+            }
+        }
     }
     Some(text)
 }

@@ -116,7 +116,7 @@ impl Reader<'_, '_> {
             .or_else(|| behind(&EACH))
             .or_else(|| behind(&DISTINCT))
             .or_else(|| Some(SPREAD.captures(self.question)?.get(1)?.start()))
-            .and_then(|at| self.group_column(at));
+            .and_then(|at| self.group_column(at).or_else(|| self.people_behind(at)));
         if let Some((column, unit)) = column {
             self.group(column, unit, is_descending);
             return;
@@ -136,7 +136,9 @@ impl Reader<'_, '_> {
                 return None;
             }
             // `the most dependencies` asks for an order.
-            let fit = |column: usize| self.is_numeric(column) || self.has_lists(column);
+            let fit = |column: usize| {
+                self.is_numeric(column) || self.has_lists(column) && self.varies(column)
+            };
             let named = self.best_column(found.end(), fit);
             let is_order = named.is_some_and(|column| {
                 const NEAR: usize = 24;
@@ -156,6 +158,7 @@ impl Reader<'_, '_> {
                     Some((column, None))
                 }),
             };
+            let column = column.map(|(column, unit)| (self.label_of(column), unit));
             column.filter(|&(column, _)| !is_order && !self.is_unique(column))
         });
         if let Some((column, unit)) = most {
@@ -250,20 +253,52 @@ impl Reader<'_, '_> {
 
     /// The column of names of people, if the question asks `who` and several records share a name.
     fn person(&self) -> Option<usize> {
-        const PEOPLE: &str = "login author user owner assigne custom client request actor creator committ employe person report sender";
-        let asks = self.words.iter().any(|word| word.lower == "who");
+        const PEOPLE: [&str; 4] = ["maintainer", "author", "owner", "vendor"];
+        let named = |word: &Word| PEOPLE.contains(&&*word.lower) && !self.names_column(word);
+        let asks = |word: &Word| word.lower == "who" || named(word);
+        self.words
+            .iter()
+            .any(asks)
+            .then(|| self.persons())
+            .flatten()
+    }
+
+    /// Whether most values of a column are names with an address: `Ada <ada@example.org>`.
+    fn has_addresses(&self, column: usize) -> bool {
+        let is_address = |text: &str| text.contains(" <") && text.ends_with('>');
+        self.share(column, |cell| cell.any(is_address)) > 0.5
+    }
+
+    /// The column of names of people, if that is what the word behind byte `at` asks for.
+    fn people_behind(&self, at: usize) -> Option<(usize, Option<Unit>)> {
+        const PEOPLE: [&str; 6] = [
+            "people",
+            "persons",
+            "users",
+            "customers",
+            "teams",
+            "authors",
+        ];
+        let next = self.words.iter().find(|word| word.start >= at)?;
+        let person = PEOPLE.contains(&&*next.lower).then(|| self.persons())?;
+        person.map(|column| (column, None))
+    }
+
+    /// The column of names of people, if several records share a name.
+    fn persons(&self) -> Option<usize> {
+        const PEOPLE: &str = "login author user owner assigne custom client request actor creator committ employe person report sender maintain respons vendor";
         let is_person = |stem: &String| PEOPLE.split(' ').any(|name| name == stem);
-        let fit = (0..self.columns.len()).filter(|&column| {
+        let mut fit = (0..self.columns.len()).filter(|&column| {
             let kind = self.kinds[column];
             kind.is_usual
                 && !kind.is_numeric
-                && !kind.has_lists
+                && (!kind.has_lists || self.shares_items(column))
                 && !kind.is_prose
-                && self.columns[column].iter().any(is_person)
+                && (self.columns[column].iter().any(is_person) || self.has_addresses(column))
                 && !self.is_object(column)
                 && !self.is_unique(column)
         });
-        asks.then(|| fit.into_iter().next()).flatten()
+        fit.next()
     }
 
     /// The byte at which the name of what is asked for begins: behind `which two`, or at the start.

@@ -100,7 +100,7 @@ pub(super) struct Collection<'d> {
 }
 
 /// The name of the column with the keys of an object's members, or with a list's items.
-const KEY: &str = "key";
+pub(super) const KEY: &str = "key";
 /// The names of the numbers of a position.
 const POSITION: [&str; 3] = ["longitude", "latitude", "depth or altitude"];
 /// The name of the column of records that are no objects.
@@ -125,6 +125,8 @@ impl Document {
                     (ContentKind::Tsv, _) => (0, b'\t'),
                     (_, Some(delimiter)) => (0, delimiter),
                     (ContentKind::Csv, None) => (0, b','),
+                    // Rows may lack their last cells.
+                    (ContentKind::Text, None) if is_ragged(&start) => (0, b','),
                     _ => return Ok(None),
                 }
             }
@@ -216,6 +218,32 @@ fn rows(text: &[u8], delimiter: u8, has_filter: bool) -> Option<Parsed<'_>> {
         rows,
         has_filter,
     })
+}
+
+/// Whether the first lines are rows with commas below a line of names, none with more cells.
+fn is_ragged(text: &[u8]) -> bool {
+    /// Names of columns.
+    const LEAST: usize = 4;
+    const LINES: usize = 20;
+    // The last line may be cut off.
+    let end = memchr::memrchr(b'\n', text).map_or(0, |end| end + 1);
+    let mut reader = csv::ReaderBuilder::new()
+        .flexible(true)
+        .has_headers(false)
+        .from_reader(&text[..end]);
+    let mut rows = reader.byte_records().take(LINES);
+    let Some(Ok(names)) = rows.next() else {
+        return false;
+    };
+    // Names are words, rather than parts of a sentence.
+    let is_name =
+        |name: &[u8]| name.first().is_some_and(u8::is_ascii_alphabetic) && !name.contains(&b' ');
+    let rows: Vec<_> = rows.collect();
+    let is_row = |row: &csv::ByteRecord| row.len() * 2 >= names.len() && row.len() <= names.len();
+    names.len() >= LEAST
+        && names.iter().all(is_name)
+        && rows.len() >= LEAST_RECORDS
+        && rows.iter().all(|row| row.as_ref().is_ok_and(is_row))
 }
 
 /// The tab or semicolon of which the first lines have the same number, at least two.
@@ -548,6 +576,11 @@ impl<'d> Collection<'d> {
                 _ => false,
             })
         })
+    }
+
+    /// Whether a column tells the outer record.
+    pub(super) fn is_outer_name(&self, column: usize) -> bool {
+        self.outer.is_some() && self.columns[column].starts_with("in ")
     }
 
     /// Returns the number of the column that tells the outer record.

@@ -19,6 +19,7 @@ mod inner;
 mod load;
 mod moment;
 mod order;
+mod pairs;
 mod pattern;
 mod plan;
 mod quantity;
@@ -113,11 +114,40 @@ fn answer_of(
     });
     let is_meant = |plan: &Plan, one: &Collection<'_>| {
         one.outer.is_none_or(|outer| {
-            let is_own = |column| one.has_own(column, &collections[outer]);
+            // Dates that tell the outer records apart are asked of those.
+            let is_compared = |column| {
+                let mut conditions = plan.conditions.iter();
+                conditions.any(|one| one.column == column && one.test.compares())
+            };
+            let is_own = |column| {
+                one.has_own(column, &collections[outer])
+                    && !(one.is_outer_name(column) && is_compared(column))
+            };
             match is_told {
                 true => plan.told().any(is_own),
                 false => plan.used().any(is_own),
             }
+        })
+    };
+    // The assets with most downloads are not asked of the releases with most assets.
+    let asks_inner: Vec<(usize, String)> = plans
+        .iter()
+        .filter_map(|(is_answer, plan, one)| {
+            let order = plan.order.as_ref().filter(|_| *is_answer)?;
+            let outer = one.outer?;
+            let is_told =
+                plan.told.contains(&order.column) && one.has_own(order.column, &collections[outer]);
+            is_told.then(|| (outer, one.path.clone()))
+        })
+        .collect();
+    let is_list_of = |plan: &Plan, at: usize, one: &Collection<'_>| {
+        plan.order.as_ref().is_some_and(|order| {
+            let mut inner = asks_inner.iter().filter(|(outer, _)| *outer == at);
+            inner.any(|(_, path)| {
+                let rest = path.strip_prefix(&*one.path);
+                let rest = rest.map(|rest| rest.trim_start_matches('.').trim_end_matches("[]"));
+                rest == Some(&*one.columns[order.column])
+            })
         })
     };
     let counts = plans
@@ -125,7 +155,10 @@ fn answer_of(
         .filter(|(is_answer, plan, one)| *is_answer && plan.is_count && is_meant(plan, one));
     let others: Vec<_> = counts.cloned().collect();
     let best = plans
-        .into_iter()
+        .iter()
+        .enumerate()
+        .filter(|(at, (_, plan, one))| !is_list_of(plan, *at, one))
+        .map(|(_, plan)| plan)
         .filter(|(is_answer, plan, _)| *is_answer || !plan.further.is_empty())
         .filter(|(_, plan, one)| is_meant(plan, one))
         .max_by_key(|(is_answer, plan, one)| {
@@ -135,9 +168,9 @@ fn answer_of(
             (*is_answer, fit, one.outer.is_some(), size)
         });
     let (is_answer, plan, collection) = best?;
-    let first = || table(&plan, collection, budget, counter);
+    let first = || table(plan, collection, budget, counter);
     let first = is_answer.then(first).flatten();
-    let text = with_further(first, &plan, collection, budget, counter);
+    let text = with_further(first, plan, collection, budget, counter);
     if !is_answer || !plan.is_count || plan.has_result() {
         return text;
     }
@@ -187,6 +220,7 @@ fn is_answerable(plan: &Plan, collection: &Collection<'_>) -> bool {
 fn patterns() -> Vec<&'static pattern::Pattern> {
     vec![
         &beginnings::BEGINNING,
+        &beginnings::ENDING,
         &beginnings::PATTERN,
         &comparisons::ALONE,
         &comparisons::BEFORE,
@@ -198,6 +232,7 @@ fn patterns() -> Vec<&'static pattern::Pattern> {
         &flags::HAVING,
         &flags::LACKING,
         &flags::LACKED,
+        &flags::NOTHING,
         &flags::ABSENT,
         &flags::PRESENT,
         &flags::RELEASED,
@@ -211,9 +246,14 @@ fn patterns() -> Vec<&'static pattern::Pattern> {
         &groups::BUSY,
         &groups::FIGURE,
         &order::BY_NUMBER,
+        &pairs::COMPARED_WITH,
+        &pairs::PUNCTUAL,
         &plan::COUNTED,
         &terms::LARGE,
         &terms::RANGE,
+        &terms::BARE_RANGE,
+        &terms::MONTHS,
+        &terms::TWICE,
         &terms::SURPASSING,
         &terms::COMPARED,
         &terms::SINGLE,

@@ -78,7 +78,7 @@ fn month(found: &Captures<'_>, name: &str) -> Option<i64> {
 }
 
 /// Returns the number of the month that a word names.
-fn month_of(word: &str) -> Option<i64> {
+pub(super) fn month_of(word: &str) -> Option<i64> {
     let word = word.to_ascii_lowercase();
     let months = (1..).zip(MONTHS);
     let mut named = months.filter(|(_, month)| word.starts_with(month));

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
+use super::cell::Cell;
 use super::pattern::Pattern;
 use super::plan::{Group, Order};
 use super::reader::Reader;
@@ -76,7 +77,9 @@ impl Reader<'_, '_> {
 
     /// The word of the question that asks for an end of an order.
     fn end_of_order(&self) -> Option<(usize, Vec<Superlative<'_>>)> {
-        const WEAK: [&str; 6] = ["first", "last", "next", "south", "north", "top"];
+        const WEAK: [&str; 8] = [
+            "first", "last", "next", "south", "north", "east", "west", "top",
+        ];
         let ends = self.words.iter().enumerate().find_map(|(at, word)| {
             let senses = superlatives(&word.lower);
             let name = senses.first()?.name;
@@ -145,6 +148,10 @@ impl Reader<'_, '_> {
                 }
             }
             "most" if !second.is_empty() => second,
+            "best" | "highest" | "worst" | "lowest" if next == "paid" => vec![Superlative {
+                means: "salary pay wage",
+                ..senses[0]
+            }],
             "least" if !second.is_empty() => {
                 let flipped = |sense: Superlative<'s>| Superlative {
                     is_descending: !sense.is_descending,
@@ -201,10 +208,15 @@ impl Reader<'_, '_> {
         let fit = |column: usize| {
             self.kinds[column].is_usual
                 && match is_often {
-                    true => !self.is_numeric(column) && !self.has_lists(column),
+                    true => {
+                        !self.is_numeric(column)
+                            && (!self.has_lists(column) || self.shares_items(column))
+                    }
                     false => {
                         self.is_numeric(column) && self.may_be_measured(column)
-                            || self.has_lists(column) && !self.is_outer(column)
+                            || self.has_lists(column)
+                                && !self.is_outer(column)
+                                && self.varies(column)
                             || is_date && self.kinds[column].is_dated
                     }
                 }
@@ -328,6 +340,14 @@ impl Reader<'_, '_> {
         columns.any(|(name, kind)| kind.is_usual && kind.is_numeric && name.starts_with(&within))
     }
 
+    /// Whether the lists of a column differ in length: objects with the same members do not.
+    pub(super) fn varies(&self, column: usize) -> bool {
+        let cells = self.collection.records.iter();
+        let mut lengths = cells.filter_map(|record| record.get(column)?.number());
+        let first = lengths.next();
+        lengths.any(|length| Some(length) != first)
+    }
+
     /// Whether a column tells when something was: `deadliest years` asks for deaths.
     fn is_of_time(&self, column: usize) -> bool {
         let mut stems = self.columns[column].iter();
@@ -346,6 +366,24 @@ impl Reader<'_, '_> {
                 .iter()
                 .any(|stem| alike(&word.stem, stem))
         })
+    }
+
+    /// Whether the items of a column's lists are texts, of which several records have the same.
+    pub(super) fn shares_items(&self, column: usize) -> bool {
+        let mut known = FxHashSet::default();
+        let mut is_shared = false;
+        let cells = self.collection.records.iter();
+        let is_list = cells
+            .filter_map(|record| record.get(column))
+            .all(|cell| match cell {
+                Cell::List(_) => {
+                    is_shared |=
+                        cell.any(|item| !item.is_empty() && !known.insert(item.to_owned()));
+                    true
+                }
+                _ => false,
+            });
+        is_list && is_shared
     }
 
     /// Whether a column has few different numbers, such as the status of a response.

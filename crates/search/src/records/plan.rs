@@ -46,6 +46,9 @@ pub(super) struct Plan {
     pub(super) by_mean: bool,
     /// A column and a number on both sides of which records are counted.
     pub(super) sides: Option<(usize, f64)>,
+    /// Columns with the numbers of a condition that has a unit of sizes, in thousands instead of
+    /// 1,024s: `10 MB` may be 10,000,000 bytes.
+    pub(super) decimal: Vec<(usize, f64, f64)>,
     /// What else the question may mean.
     pub(super) further: Vec<Plan>,
 }
@@ -143,8 +146,10 @@ pub(super) fn plan(question: &str, collection: &Collection<'_>) -> Plan {
     reader.exact();
     reader.dates();
     reader.releases();
+    reader.pairs();
     reader.comparisons();
     reader.beginnings(&BEGINNING);
+    reader.endings();
     reader.values();
     reader.bare_years();
     reader.signs();

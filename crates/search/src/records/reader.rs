@@ -120,7 +120,7 @@ pub(super) fn kinds(collection: &Collection<'_>) -> Vec<ColumnKind> {
 }
 
 /// Words that say that what follows is not meant.
-pub(super) const DENYING: [&str; 27] = [
+pub(super) const DENYING: [&str; 29] = [
     "not",
     "non",
     "without",
@@ -148,6 +148,8 @@ pub(super) const DENYING: [&str; 27] = [
     "never",
     "leaving",
     "omitting",
+    "cannot",
+    "unable",
 ];
 
 /// Reads a question over a collection.
@@ -293,9 +295,9 @@ impl Reader<'_, '_> {
     /// Whether the words before word `at` say that it is not meant.
     pub(super) fn is_denied(&self, at: usize) -> bool {
         const WINDOW: usize = 2;
-        const SMALL: [&str; 16] = [
+        const SMALL: [&str; 18] = [
             "by", "in", "from", "at", "on", "of", "the", "those", "ones", "any", "a", "for", "t",
-            "be", "been", "yet",
+            "be", "been", "yet", "under", "as",
         ];
         let before = self.question[..self.words[at].start].trim_end();
         if before.ends_with("!=") || before.ends_with('≠') {
@@ -305,14 +307,23 @@ impl Reader<'_, '_> {
         let is_small = |back: &usize| word(*back).is_some_and(|word| SMALL.contains(&word));
         // `not opened by X`, `other than in X`.
         let small = (1..=WINDOW).take_while(is_small).count();
-        let is_done = small > 0 && word(small + 1).is_some_and(|word| word.ends_with("ed"));
+        let is_state = |word: &str| word.ends_with("ed") || ["available", "part"].contains(&word);
+        let is_done = small > 0 && word(small + 1).is_some_and(is_state);
         let last = small + usize::from(is_done);
         let is_other = |word: Option<&str>| {
             word.is_some_and(|word| ["other", "others", "rather"].contains(&word))
         };
         let mut before = (1..=WINDOW.max(last + 1)).filter_map(word);
         let than = last + 1;
+        // `can't be used under X`
+        let is_cut = |back: usize| {
+            let word = at.checked_sub(back).map(|at| &self.words[at]);
+            word.is_some_and(|word| {
+                word.lower == "t" && self.question[..word.start].ends_with(['\'', '’'])
+            })
+        };
         before.any(|word| DENYING.contains(&word))
+            || (1..=last + 2).any(is_cut)
             || word(than) == Some("than") && (is_other(word(than + 1)) || is_other(word(than + 2)))
     }
 

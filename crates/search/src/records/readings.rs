@@ -6,13 +6,15 @@
 
 use rustc_hash::FxHashSet;
 
+use super::cell::Cell;
 use super::comparisons::unread_numbers;
 use super::groups::FIGURE;
+use super::load::{KEY, Record};
 use super::order::GREAT;
 use super::plan::{Group, Order, Plan};
 use super::reader::Reader;
 use super::terms::{DATE, SOON, Word, alike, is_ranking, is_superlative, superlatives};
-use super::test::Test;
+use super::test::{Condition, Test, selected};
 use crate::words::is_stop_word;
 
 /// Readings beside the first one.
@@ -36,12 +38,103 @@ const CLEAR: [&str; 10] = [
     "descending",
     "asc",
 ];
+/// What joins several names in one value: `MIT OR Apache-2.0`, `red, green`.
+const JOINED: [&str; 6] = [" OR ", " AND ", " or ", " and ", ", ", "/"];
+/// Most different values of a column whose values may be joined.
+const MOST_JOINED: usize = 60;
 /// Values that a further reading shows.
 const SHOWN_VALUES: usize = 8;
 
 impl Reader<'_, '_> {
+    /// The same without the record of a map whose key is empty, such as the root of a lock file.
+    fn without_root(&self) -> Option<Plan> {
+        let key = (self.collection.columns.iter()).position(|name| name == KEY)?;
+        let is_root = |record: &&Record<'_>| record.get(key).is_some_and(Cell::is_empty);
+        let is_asked = self.plan.is_count && !self.plan.has_result();
+        let selected = selected(&self.plan.conditions, self.collection);
+        let is_fit = is_asked && selected.len() > 1 && selected.iter().any(is_root);
+        is_fit.then(|| {
+            let mut conditions = self.plan.conditions.clone();
+            conditions.push(Condition {
+                column: key,
+                test: Test::Present,
+                is_negated: false,
+                is_weak: false,
+            });
+            Plan {
+                conditions,
+                is_count: true,
+                ..Plan::default()
+            }
+        })
+    }
+
+    /// The same with a value that longer values contain as a word: `MIT` in `MIT OR Apache-2.0`.
+    fn as_part(&self) -> Option<Plan> {
+        let mut conditions = self.plan.conditions.clone();
+        let is_own = |one: &&mut Condition| {
+            matches!(&one.test, Test::Is(texts) if texts.len() == 1) && !self.has_lists(one.column)
+        };
+        let one = conditions.iter_mut().find(is_own)?;
+        let Test::Is(texts) = &one.test else {
+            return None;
+        };
+        let part = Test::Part(texts.first()?.clone());
+        let column = one.column;
+        let is_joined = |cell: &Cell<'_>| {
+            part.holds(cell) && cell.any(|text| JOINED.iter().any(|sign| text.contains(sign)))
+        };
+        if self.share(column, is_joined) <= 0.0 || self.variety(column, MOST_JOINED) > MOST_JOINED {
+            return None;
+        }
+        one.test = part;
+        let count = |conditions: &[Condition]| selected(conditions, self.collection).len();
+        let is_other = count(&conditions) != count(&self.plan.conditions);
+        (is_other && !self.plan.has_result()).then(|| Plan {
+            conditions,
+            is_count: self.plan.is_count,
+            ..Plan::default()
+        })
+    }
+
+    /// The same with sizes in thousands, if that selects other records.
+    fn in_thousands(&self) -> Option<Plan> {
+        let mut conditions = self.plan.conditions.clone();
+        for &(column, number, decimal) in &self.plan.decimal {
+            for one in &mut conditions {
+                if let Test::Number(comparison, held) = one.test
+                    && one.column == column
+                    && held.total_cmp(&number).is_eq()
+                {
+                    one.test = Test::Number(comparison, decimal);
+                }
+            }
+        }
+        let count = |conditions: &[Condition]| selected(conditions, self.collection).len();
+        let is_other = conditions != self.plan.conditions
+            && count(&conditions) != count(&self.plan.conditions);
+        is_other.then(|| Plan {
+            conditions,
+            is_count: self.plan.is_count,
+            ..Plan::default()
+        })
+    }
+
     /// Adds what else the question may mean, the most likely first.
     pub(super) fn readings(&mut self) {
+        self.of_words();
+        let mut part = self.as_part();
+        // `not under MIT` excludes `MIT OR Apache-2.0`, too.
+        if let Some(part) = &mut part
+            && self.plan.conditions.iter().any(|one| one.is_negated)
+        {
+            std::mem::swap(&mut part.conditions, &mut self.plan.conditions);
+        }
+        let others = [self.without_root(), part, self.in_thousands()];
+        self.plan.further.splice(0..0, others.into_iter().flatten());
+    }
+
+    fn of_words(&mut self) {
         let is_ranked = (self.words.iter())
             .any(|word| self.is_end(word) || is_ranking(&word.lower) && !self.names_column(word));
         let is_figure = FIGURE.is_match(self.question);
@@ -196,7 +289,7 @@ impl Reader<'_, '_> {
     }
 
     /// For an object the member that tells which one it is: `category.name` for `category`.
-    fn label_of(&self, column: usize) -> usize {
+    pub(super) fn label_of(&self, column: usize) -> usize {
         let within = format!("{}.", self.collection.columns[column]);
         let is_label = |&one: &usize| {
             self.collection.columns[one].starts_with(&within)

@@ -186,7 +186,7 @@ pub(super) fn head(plan: &Plan, collection: &Collection<'_>, count: usize) -> St
         head.push_str(&format!(" (without {lines} not JSON)"));
     }
     let said = |one: &Condition| {
-        let said = said(one, &shown_name(collection, one.column));
+        let said = said(one, collection);
         format!("{said}{}", without_flag(one, collection))
     };
     let conditions: Vec<String> = plan.conditions.iter().map(said).collect();
@@ -555,7 +555,8 @@ fn cut(text: &str, most: usize) -> String {
 }
 
 /// Returns a condition as text: `price > 5`.
-fn said(condition: &Condition, name: &str) -> String {
+fn said(condition: &Condition, collection: &Collection<'_>) -> String {
+    let name = shown_name(collection, condition.column);
     let is_not = |is: &'static str, not: &'static str| match condition.is_negated {
         true => not,
         false => is,
@@ -569,9 +570,15 @@ fn said(condition: &Condition, name: &str) -> String {
         }
         Test::Present => return format!("{name} {}", is_not("present", "absent")),
         Test::True => return format!("{name} {} true", is_not("=", "!=")),
-        Test::Contains(part) | Test::Has(part) => format!("with \"{}\"", cell_text(part)),
+        Test::Contains(part) | Test::Has(part) | Test::Part(part) => {
+            format!("with \"{}\"", cell_text(part))
+        }
         Test::Begins(part) => format!("beginning with \"{}\"", cell_text(part)),
         Test::Number(comparison, number) => format!("{} {number}", comparison.sign()),
+        Test::Column(comparison, other) => {
+            format!("{} {}", comparison.sign(), shown_name(collection, *other))
+        }
+        Test::Suffix(end) => format!("ending with \"{}\"", cell_text(end)),
         Test::Version(comparison, version) => {
             format!("{} {} (as versions)", comparison.sign(), cell_text(version))
         }

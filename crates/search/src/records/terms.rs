@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use super::pattern::Pattern;
+use super::moment::month_of;
+use super::pattern::{DIGIT, Pattern};
 use crate::words::{Stems, camel_parts, is_stop_word};
 
 /// A word for an end of an order.
@@ -49,11 +50,13 @@ pub(super) fn superlatives_of(adjective: &str) -> Vec<Superlative<'static>> {
         return Vec::new();
     };
     let root = adjective.strip_suffix(['e', 'y']).unwrap_or(adjective);
+    // `most western` is `westernmost`.
     let forms = [
         format!("{adjective}est"),
         format!("{root}est"),
         format!("{root}iest"),
         format!("{adjective}{last}est"),
+        format!("{adjective}most"),
     ];
     let known = SUPERLATIVES.iter().filter(|(name, ..)| {
         let mut forms = forms.iter();
@@ -94,7 +97,7 @@ pub(super) const SOON: &str = "due deadline renewal expires expiry";
 
 /// Words for the ends of an order: the word, whether it asks for the largest, and parts of the
 /// names of columns that it means.
-const SUPERLATIVES: [(&str, bool, &str); 78] = [
+const SUPERLATIVES: [(&str, bool, &str); 89] = [
     ("commonest", true, ""),
     ("most", true, ""),
     ("highest", true, ""),
@@ -109,7 +112,11 @@ const SUPERLATIVES: [(&str, bool, &str); 78] = [
     ("top", true, ""),
     ("best", true, "rating score"),
     ("best", false, "rank position place"),
-    ("longest", true, "length duration time min distance"),
+    (
+        "longest",
+        true,
+        "length duration time min distance lines pages",
+    ),
     // `has been here the longest`
     ("longest", false, SINCE),
     ("deepest", true, "depth"),
@@ -147,7 +154,11 @@ const SUPERLATIVES: [(&str, bool, &str); 78] = [
     ("minimum", false, ""),
     ("min", false, ""),
     ("minimal", false, ""),
-    ("shortest", false, "length duration time min distance"),
+    (
+        "shortest",
+        false,
+        "length duration time min distance lines pages",
+    ),
     ("cheapest", false, "cost price"),
     ("slowest", false, "speed mph kmh"),
     (
@@ -184,7 +195,18 @@ const SUPERLATIVES: [(&str, bool, &str); 78] = [
     ("poorest", false, "income gdp wealth"),
     ("priciest", true, "cost price"),
     ("busiest", true, ""),
+    ("bulkiest", true, "size bytes kb volume"),
+    ("hugest", true, "size bytes kb"),
+    ("tiniest", false, "size bytes kb"),
+    ("thickest", true, "thickness pages"),
+    ("thinnest", false, "thickness pages"),
+    ("fullest", true, "used usage percent pct fill occupancy"),
+    ("emptiest", false, "used usage percent pct fill occupancy"),
+    ("nearest", false, "distance"),
+    ("closest", false, "distance"),
     ("south", false, "latitude lat"),
+    ("east", true, "longitude lon lng"),
+    ("west", false, "longitude lon lng"),
     ("north", true, "latitude lat"),
 ];
 
@@ -244,14 +266,14 @@ pub(super) static COMPARED: Pattern = Pattern::new(
     &[
         &[
             "than", "at least", "at most", "over", "above", "under", "below", "exactly", "up to",
-            "between", "has", "have", "having", "with",
+            "between", "has", "have", "having", "with", "just", "only",
         ],
         SMALL_NUMBERS,
     ],
     || {
         let small = small_numbers();
         let pattern = format!(
-            r"(?i)\b(?P<before>than|at least|at most|over|above|under|below|exactly|up to|between|has|have|having|with) (?P<one>{small})\b(?:(?P<and> and )(?P<other>{small})\b)?"
+            r"(?i)\b(?P<before>than|at least|at most|over|above|under|below|exactly|up to|between|has|have|having|with|just|only) (?P<one>{small})\b(?:(?P<and> and )(?P<other>{small})\b)?"
         );
         pattern.into()
     },
@@ -304,6 +326,24 @@ pub(super) static RANGE: Pattern = Pattern::new(&[&["between", "from", "range"]]
     r"(?i)\b(?P<before>between|from|range of)(?P<first> \d[\d.,]*)(?P<and> (?:and|to|-) )(?P<last>\d[\d.,]*)(?P<unit> ?(?:[kmgt]i?b|bytes|ms|seconds?|minutes?|hours?|days?|weeks?)\b)".into()
 });
 
+/// Two numbers with a sign or `to` between them and no other words: `ports 500 to 520`,
+/// `100000 - 200000 KB`.
+pub(super) static BARE_RANGE: Pattern = Pattern::new(&[&[DIGIT]], || {
+    r"(?i)(?P<before>^|\b(?:between|from|of) |[\s(])(?P<first>\d[\d,]+)(?: ?(?:-|–|\.{2,3}) ?| to )(?P<last>\d[\d,]+)(?P<behind>[\s?,;)]|$)".into()
+});
+/// Two months of a year: `in June or July 2026`.
+pub(super) static MONTHS: Pattern = Pattern::new(
+    &[&[" or ", " and ", "-", "/"], &["20", "19"]],
+    || {
+        let month = "(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*";
+        format!(r"(?i)\b(?P<word>(?:between|from) )?(?P<one>{month})(?: or | and | ?[-/] ?)(?P<other>{month}) (?:of )?(?P<year>(?:19|20)\d\d)\b").into()
+    },
+);
+/// How often at least: `at least twice`.
+pub(super) static TWICE: Pattern = Pattern::new(&[&["twice"]], || {
+    r"(?i)\b(?P<before>at least|at most|than|exactly) twice\b".into()
+});
+
 /// Returns a question with a superlative for what surpasses all others, and with the unit of a range
 /// behind both of its numbers.
 fn told_in_full(question: &str) -> Cow<'_, str> {
@@ -319,7 +359,37 @@ fn told_in_full(question: &str) -> Cow<'_, str> {
             _ => format!("least{what}"),
         }
     });
-    let ranged = replaced(&RANGE, &surpassing, |found: &Captures<'_>| {
+    let bare = replaced(&BARE_RANGE, &surpassing, |found: &Captures<'_>| {
+        let number = |name: &str| found[name].replace(',', "").parse::<u64>().ok();
+        let (before, behind) = (&found["before"], &found["behind"]);
+        let before = if before.trim().len() > 1 { " " } else { before };
+        match number("first") < number("last") {
+            true => format!(
+                "{before}between {} and {}{behind}",
+                &found["first"], &found["last"]
+            ),
+            false => found[0].to_owned(),
+        }
+    });
+    let months = replaced(&MONTHS, &bare, |found: &Captures<'_>| {
+        let month = |name: &str| month_of(&found[name].to_lowercase());
+        let is_next = month("one")
+            .zip(month("other"))
+            .is_some_and(|(one, other)| one + 1 == other);
+        match is_next {
+            true => format!(
+                "between {one} {year} and {other} {year}",
+                one = &found["one"],
+                other = &found["other"],
+                year = &found["year"]
+            ),
+            false => found[0].to_owned(),
+        }
+    });
+    let twice = replaced(&TWICE, &months, |found: &Captures<'_>| {
+        format!("{} 2 times", &found["before"])
+    });
+    let ranged = replaced(&RANGE, &twice, |found: &Captures<'_>| {
         let unit = &found["unit"];
         format!(
             "{}{}{unit}{}{}{unit}",
@@ -510,7 +580,7 @@ pub(super) fn alike(word: &str, name: &str) -> bool {
     const LEAST: usize = 3;
     const ROOT: usize = 5;
     const ENDING: usize = 2;
-    const SAME: [[&str; 2]; 20] = [
+    const SAME: [[&str; 2]; 33] = [
         ["cost", "price"],
         ["cost", "budget"],
         ["bill", "cost"],
@@ -531,6 +601,19 @@ pub(super) fn alike(word: &str, name: &str) -> bool {
         ["peopl", "pop"],
         ["peopl", "popul"],
         ["inhabit", "popul"],
+        ["need", "depend"],
+        ["need", "requir"],
+        ["drag", "depend"],
+        ["depend", "requir"],
+        ["dep", "requir"],
+        ["pull", "depend"],
+        ["remov", "delet"],
+        ["insert", "ad"],
+        ["check", "verifi"],
+        ["wrote", "author"],
+        ["made", "author"],
+        ["written", "author"],
+        ["licenc", "licens"],
     ];
     let (short, long) = match word.len() < name.len() {
         true => (word, name),

@@ -24,12 +24,18 @@ pub(super) enum Test {
     Ends(String),
     /// Contains this text, between word boundaries.
     Contains(String),
+    /// Is this name or has it among several.
+    Part(String),
     /// Has this word in it.
     Has(String),
     /// Begins with this text.
     Begins(String),
+    /// Ends with this text.
+    Suffix(String),
     /// Compares so with this number.
     Number(Comparison, f64),
+    /// Compares so with the value of another column.
+    Column(Comparison, usize),
     /// Compares so with this version.
     Version(Comparison, String),
     /// A date or time from the first second to before the last one.
@@ -78,9 +84,14 @@ impl Comparison {
 
 impl Condition {
     pub(super) fn holds(&self, record: &Record<'_>) -> bool {
-        let holds = record
-            .get(self.column)
-            .is_some_and(|cell| self.test.holds(cell));
+        let cell = record.get(self.column);
+        let holds = match self.test {
+            Test::Column(comparison, other) => cell.zip(record.get(other)).is_some_and(|pair| {
+                let order = pair.0.compared(pair.1) as i8;
+                comparison.holds(&order, &0)
+            }),
+            _ => cell.is_some_and(|cell| self.test.holds(cell)),
+        };
         holds != self.is_negated
     }
 }
@@ -90,7 +101,7 @@ impl Test {
     pub(super) fn compares(&self) -> bool {
         matches!(
             self,
-            Self::Number(..) | Self::Version(..) | Self::Within(..)
+            Self::Number(..) | Self::Version(..) | Self::Within(..) | Self::Column(..)
         )
     }
 
@@ -98,13 +109,15 @@ impl Test {
         match self {
             Self::Is(texts) => cell.any(|text| {
                 let is = |text: &str| texts.iter().any(|one| one.eq_ignore_ascii_case(text));
-                is(text.trim()) || cell.is_list() && is(requirement(text))
+                let is_written = |text: &str| texts.iter().any(|one| is_same_name(one, text));
+                is(text.trim()) || cell.is_list() && is_written(requirement(text))
             }),
             Self::Ends(last) => cell.any(|text| {
                 let end = text.rsplit_once('/').map(|(_, end)| end);
                 end.is_some_and(|end| end.eq_ignore_ascii_case(last))
             }),
             Self::Contains(part) => cell.any(|text| contains(text, part, &['_', '-'])),
+            Self::Part(name) => cell.any(|text| contains(text, name, &['_', '-', '.'])),
             Self::Has(word) => cell.any(|text| contains(text, word, &[])),
             Self::Begins(part) => cell.any(|text| {
                 let start = text.get(..part.len());
@@ -125,8 +138,24 @@ impl Test {
             Self::Release => cell.version().is_some_and(|version| version.is_release()),
             Self::True => matches!(cell, Cell::Bool(true)) || is_one(cell) || is_yes(cell),
             Self::Present => !cell.is_empty(),
+            // One cell does not tell.
+            Self::Column(..) => false,
+            Self::Suffix(end) => cell.any(|text| {
+                let start = text.len().checked_sub(end.len());
+                let held = start.and_then(|start| text.get(start..));
+                held.is_some_and(|held| held.eq_ignore_ascii_case(end))
+            }),
         }
     }
+}
+
+/// Returns whether two names are the same but for their case, and for `-` in place of `_`.
+fn is_same_name(one: &str, other: &str) -> bool {
+    let plain = |byte: u8| match byte {
+        b'_' => b'-',
+        byte => byte.to_ascii_lowercase(),
+    };
+    one.len() == other.len() && one.bytes().map(plain).eq(other.bytes().map(plain))
 }
 
 /// Returns whether a cell is the number 1, which some write for true.

@@ -47,6 +47,26 @@ fn opposite(word: &str) -> Option<&str> {
     (rest.len() >= LEAST).then_some(rest)
 }
 
+/// Returns the names of which a word may be another form: `Europe` for `European`, `child` for
+/// `children`.
+fn roots(word: &str) -> Vec<String> {
+    const LEAST: usize = 6;
+    const IRREGULAR: [(&str, &str); 4] = [
+        ("children", "child"),
+        ("people", "person"),
+        ("women", "woman"),
+        ("men", "man"),
+    ];
+    if let Some((_, one)) = IRREGULAR.iter().find(|(many, _)| *many == word) {
+        return vec![(*one).to_owned()];
+    }
+    let single = word.strip_suffix('s').unwrap_or(word);
+    match single.strip_suffix("an").filter(|_| single.len() >= LEAST) {
+        Some(root) => vec![format!("{root}a"), root.to_owned()],
+        None => Vec::new(),
+    }
+}
+
 /// A value that the question contains, in a column.
 struct Held {
     text: String,
@@ -80,6 +100,8 @@ impl Reader<'_, '_> {
         // Whether the value that was last seen in a column is meant by some words.
         let mut last_seen: FxHashMap<(usize, usize, usize), (String, bool)> = FxHashMap::default();
         let mut found: FxHashMap<ValueSpan, FxHashMap<usize, Held>> = FxHashMap::default();
+        // Whether the items of a list are labels.
+        let mut labels: FxHashMap<usize, bool> = FxHashMap::default();
         for record in &self.collection.records {
             for (column, cell) in record.cells() {
                 let mut see = |text: &str, is_end: bool| {
@@ -96,7 +118,10 @@ impl Reader<'_, '_> {
                             continue;
                         }
                         if is_plural && self.has_lists(column) {
-                            continue;
+                            let known = labels.entry(column);
+                            if !*known.or_insert_with(|| self.has_labels(column)) {
+                                continue;
+                            }
                         }
                         let known = last_seen.entry((first, last, column)).or_default();
                         if known.0 != text {
@@ -321,6 +346,36 @@ impl Reader<'_, '_> {
         columns.any(|name| name.rsplit('.').next() == Some(text))
     }
 
+    /// Whether the signs behind word `at` make it a pattern or the beginning of a path: `tracing*`,
+    /// `Pacific/`.
+    fn is_pattern(&self, at: usize) -> bool {
+        let behind = &self.question[self.words[at].end..];
+        behind == "/"
+            || ["*", "/ ", "/'"]
+                .iter()
+                .any(|sign| behind.starts_with(sign))
+    }
+
+    /// Whether large letters stand for a value in small ones: `UDP` for `udp`.
+    fn is_acronym(&self, asked: &str, text: &str) -> bool {
+        asked.len() > 1
+            && asked.bytes().all(|byte| byte.is_ascii_uppercase())
+            && asked.eq_ignore_ascii_case(text)
+            && self.question.contains(|c: char| c.is_lowercase())
+    }
+
+    /// Whether words of which a text looks like one word are the whole name of a column: the crate
+    /// `rustversion` is not meant by `Rust version`.
+    fn is_name_of_column(&self, text: &str, first: usize, last: usize) -> bool {
+        let words = &self.words[first..=last];
+        let is_all = |stems: &Vec<String>| {
+            stems.len() == words.len() && words.iter().all(|word| stems.contains(&word.stem))
+        };
+        words.len() > 1
+            && text.chars().all(char::is_alphanumeric)
+            && self.columns.iter().any(is_all)
+    }
+
     /// Whether word `at` begins a value that is not meant: `not X`, or the `Y` of `not X or Y`.
     fn is_excluded(&self, at: usize) -> bool {
         let joins = |at: usize| ["or", "and", "nor"].contains(&&*self.words[at].lower);
@@ -406,6 +461,14 @@ impl Reader<'_, '_> {
                     spans.entry(key).or_default().push((first, last, false));
                 }
             }
+            for last in first..self.words.len().min(first + LONGEST_VALUE) {
+                // `South American countries` are those of `South America`.
+                for root in roots(&self.words[last].lower) {
+                    let before = self.words[first..last].iter().map(|word| &*word.lower);
+                    let key: String = before.chain([&*root]).collect();
+                    spans.entry(key).or_default().push((first, last, false));
+                }
+            }
             // `the disk was full` is the error `disk full`.
             self.without_small(first, &mut spans);
             // `logged as warnings`: the level `warn`.
@@ -460,6 +523,8 @@ impl Reader<'_, '_> {
         // `P2s` are several `P2`.
         let asked = match asked.strip_suffix('s') {
             Some(one) if one.ends_with(|c: char| c.is_ascii_digit()) => one,
+            // `open bugs` have the label `bug`.
+            Some(one) if one == text && first > 0 && self.has_lists(column) => one,
             _ => asked,
         };
         let text = text.trim();
@@ -467,8 +532,7 @@ impl Reader<'_, '_> {
         if asked.contains(" .") && text.contains('.') {
             return false;
         }
-        // `tracing*` is a pattern.
-        if self.question[self.words[last].end..].starts_with('*') {
+        if self.is_pattern(last) {
             return false;
         }
         if first == last {
@@ -524,7 +588,8 @@ impl Reader<'_, '_> {
                     && self.is_code(column);
                 return text == asked && (is_named || is_listed || is_known || is_status);
             }
-            if is_name || is_beside || is_dotted && is_same {
+            let is_acronym = self.is_acronym(asked, text) && self.is_category(column);
+            if is_name || is_beside || is_acronym || is_dotted && is_same {
                 return true;
             }
             if is_stop_word(&word.lower) || text.len() <= SHORT {
@@ -546,7 +611,7 @@ impl Reader<'_, '_> {
             // A word that names a column is not its value.
             return !self.names_other(word, column) || is_same && (is_named || is_proper);
         }
-        if asked != text && self.is_column(asked) {
+        if asked != text && (self.is_column(asked) || self.is_name_of_column(text, first, last)) {
             return false;
         }
         // Signs between words must be those of the value, unless they are blanks.
@@ -655,7 +720,8 @@ impl Reader<'_, '_> {
                 continue;
             }
             let begins = Test::Begins(text.to_owned());
-            let is_path = text.starts_with('/') && self.most_held(&begins, start).is_some();
+            let is_path = text.starts_with('/') || text.ends_with('/');
+            let is_path = is_path && self.most_held(&begins, start).is_some();
             let test = match is_path {
                 true => begins,
                 false => Test::Contains(text.to_owned()),

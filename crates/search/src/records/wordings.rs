@@ -238,3 +238,231 @@ fn a_count_tells_the_sizes_of_other_lists() {
     let table = table.unwrap();
     assert_snapshot!(table.lines().last().unwrap(), @"Or 2 of 5 in .disks[] have state = down");
 }
+
+#[test]
+fn loans_and_files() {
+    let all: Vec<Value> = (0..40)
+        .map(|i| {
+            json!({
+                "loan": 900 + i,
+                "item": {"title": format!("Book {}", i % 6), "pages": 80 + i * 11 % 300},
+                "region": if i % 3 == 0 { "Europe" } else { "South America" },
+                "due": format!("2026-0{}-{:02}", i % 8 + 1, i % 27 + 1),
+                "returned": if i % 4 == 0 { Value::Null } else { json!(format!("2026-0{}-{:02}", i % 7 + 2, i % 13 + 1)) },
+                "file": if i % 5 == 0 { format!("lib{i}.so") } else { format!("mod{i}.py") },
+                "path": format!("{}/n{i}", if i % 2 == 0 { "Pacific" } else { "Atlantic" }),
+                "bytes": i * 1_000_000,
+                "retries": i % 4,
+                "kind": if i % 3 == 0 { "udp" } else { "tcp" },
+                "labels": if i % 5 == 1 { json!([{"name": "bug"}]) } else { json!([]) },
+                "maintainer": format!("Ada {}", i % 9),
+            })
+        })
+        .collect();
+    let questions = [
+        "returned > due",
+        "How many came back late?",
+        "Which were returned on time?",
+        "due >= 2026-08-01",
+        "due < 2026-02 count",
+        "Which are due in July or August 2026?",
+        "Which loans are of books with fewer than 90 pages?",
+        "Which files end in .so?",
+        "*.py files",
+        "path Pacific/ count",
+        "How many are larger than 10 MB?",
+        "bytes 20000000 - 22000000",
+        "How many had to be tried again at least twice?",
+        "How many have just one retry?",
+        "How many are UDP?",
+        "How many different people maintain these?",
+        "South American loans",
+    ];
+    assert_snapshot!(answers(&Value::from(all).to_string(), ContentKind::Json, &questions), @r#"
+    returned > due
+        17 of 40 in .[] have returned > due: | item.title, due, returned, bytes, file, item.pages, kind, loan, maintainer | Book 1, 2026-02-02, 2026-03-02, 1000000, mod1.py, 91, tcp, 901, Ada 1
+    How many came back late?
+        17 of 40 in .[] have returned > due: | item.title | Book 1
+    Which were returned on time?
+        13 of 40 in .[] have returned <= due, returned present: | item.title, returned, bytes, due, file, item.pages, kind, loan, maintainer, path, region, retries | Book 1, 2026-02-08, 7000000, 2026-08-08, mod7.py, 157, tcp, 907, Ada 7, Atlantic/n7, South America, 3
+    due >= 2026-08-01
+        5 of 40 in .[] have due from 2026-08-01 on: | item.title, due, bytes, file, item.pages, kind, loan, maintainer, path, region, retries, returned | Book 1, 2026-08-08, 7000000, mod7.py, 157, tcp, 907, Ada 7, Atlantic/n7, South America, 3, 2026-02-08
+    due < 2026-02 count
+        5 of 40 in .[] have due before 2026-02-01: | item.title | Book 0
+    Which are due in July or August 2026?
+        10 of 40 in .[] have due from 2026-07-01 to 2026-08-31: | item.title, due, bytes, file, item.pages, kind, loan, maintainer, path, region, retries, returned | Book 0, 2026-07-07, 6000000, mod6.py, 146, udp, 906, Ada 6, Pacific/n6, Europe, 2, 2026-08-07
+    Which loans are of books with fewer than 90 pages?
+        2 of 40 in .[] have item.pages < 90: | item.title, loan, item.pages, bytes, due, file, kind, maintainer, path, region, retries | Book 0, 900, 80, 0, 2026-01-01, lib0.so, udp, Ada 0, Pacific/n0, Europe, 0
+    Which files end in .so?
+        8 of 40 in .[] have file ending with ".so": | item.title, file, bytes, due, item.pages, kind, loan, maintainer, path, region, retries, returned | Book 0, lib0.so, 0, 2026-01-01, 80, udp, 900, Ada 0, Pacific/n0, Europe, 0, 
+    *.py files
+        32 of 40 in .[] have file ending with ".py": | item.title, file | Book 1, mod1.py
+    path Pacific/ count
+        20 of 40 in .[] have path beginning with "Pacific/": | item.title | Book 0
+    How many are larger than 10 MB?
+        29 of 40 in .[] have bytes > 10485760: | item.title | Book 5
+    bytes 20000000 - 22000000
+        3 of 40 in .[] have bytes >= 20000000, bytes <= 22000000: | item.title, bytes, due, file, item.pages, kind, loan, maintainer, path, region, retries, returned | Book 2, 20000000, 2026-05-21, lib20.so, 300, tcp, 920, Ada 2, Pacific/n20, South America, 0, 
+    How many had to be tried again at least twice?
+        20 of 40 in .[] have retries >= 2: | item.title | Book 2
+    How many have just one retry?
+        10 of 40 in .[] have retries == 1: | item.title, retries | Book 1, 1
+    How many are UDP?
+        14 of 40 in .[] have kind = udp: | item.title | Book 0
+    How many different people maintain these?
+        40 of 40 in .[]; 9 different maintainer, most frequent first: | 5, Ada 0 | 5, Ada 1
+    South American loans
+        26 of 40 in .[] have region = South America: | item.title, loan | Book 1, 901
+    "#);
+}
+
+#[test]
+fn rows_may_lack_their_last_cells() {
+    let mut text = "version,codename,release,eol,legacy\n".to_owned();
+    for i in 0..12 {
+        let legacy = if i > 8 {
+            format!(",203{}-01-01", i % 9)
+        } else {
+            String::new()
+        };
+        text.push_str(&format!(
+            "{i}.04,Name {i},20{:02}-04-20,20{:02}-04-20{legacy}\n",
+            10 + i,
+            15 + i
+        ));
+    }
+    let questions = [
+        "What are the newest three versions?",
+        "release >= 2019",
+        "Which versions released since 2014 have legacy support at all?",
+    ];
+    assert_snapshot!(answers(&text, ContentKind::Csv, &questions), @r#"
+    What are the newest three versions?
+        12 of 12 records; largest version first: | codename, version, release, eol, legacy | Name 11, 11.04, 2021-04-20, 2026-04-20, 2032-01-01
+    release >= 2019
+        3 of 12 records have release from 2019-01-01 on: | codename, version, release, eol, legacy | Name 9, 9.04, 2019-04-20, 2024-04-20, 2030-01-01
+    Which versions released since 2014 have legacy support at all?
+        8 of 12 records have release from 2014-01-01 on: | codename, version, legacy, release, eol | Name 4, 4.04, , 2014-04-20, 2019-04-20
+    "#);
+}
+
+#[test]
+fn the_root_of_a_lock_file_is_counted_apart() {
+    let mut packages = serde_json::Map::new();
+    packages.insert(String::new(), json!({"name": "shop", "license": "ISC"}));
+    for i in 0..20 {
+        let license = if i % 4 == 0 { "ISC" } else { "MIT" };
+        packages.insert(
+            format!("node_modules/p{i}"),
+            json!({"version": format!("1.{i}.0"), "license": license, "size": {"unpacked": i}}),
+        );
+    }
+    let text = json!({"packages": packages}).to_string();
+    let document = Document::of(text.into_bytes(), ContentKind::Json);
+    let parsed = document.parse().unwrap();
+    let counter = Tokenizer::Heuristic.counter();
+    let budget = TokenBudget::new(600);
+    let table = answer_of(&parsed, "How many are ISC?", budget, &*counter).unwrap();
+    let further: Vec<&str> = table
+        .lines()
+        .filter(|line| line.starts_with("Or"))
+        .collect();
+    assert_snapshot!(further.join("\n"), @r#"
+    Or 5 of 21 in .packages[] have license = ISC, key present
+    Or by license (2 different): MIT 15, ISC 6
+    "#);
+}
+
+#[test]
+fn the_largest_of_inner_lists() {
+    let all: Vec<Value> = (0..12)
+        .map(|i| {
+            let assets: Vec<Value> = (0..=i % 3)
+                .map(|k| json!({"name": format!("a{i}-{k}"), "download_count": i * 10 + k}))
+                .collect();
+            json!({"tag": format!("v{i}"), "name": format!("Release {i}"), "assets": assets})
+        })
+        .collect();
+    let questions = [
+        "asset with highest download_count",
+        "release with the most assets",
+    ];
+    assert_snapshot!(answers(&Value::from(all).to_string(), ContentKind::Json, &questions), @r#"
+    asset with highest download_count
+        24 of 24 in .[].assets[]; largest download_count first: | name, in name, download_count | a11-2, Release 11, 112
+    release with the most assets
+        12 of 12 in .[]; largest assets first: | name, assets, tag | Release 2, 3 items, v2
+    "#);
+}
+
+#[test]
+fn crates_and_their_lists() {
+    let licenses = ["MIT", "MIT OR Apache-2.0", "Apache-2.0", "MPL-2.0"];
+    let all: Vec<Value> = (0..24)
+        .map(|i| {
+            let needs: Vec<String> = (0..i % 4).map(|k| format!("dep_{k}>=1.{i}")).collect();
+            json!({
+                "crate": format!("c{i}"),
+                "license": licenses[i % 4],
+                "authors": [format!("Ada {}", i % 5), "The Project"],
+                "requires": needs,
+                "fix": if i % 3 == 0 { json!({"edits": 1}) } else { Value::Null },
+                "longitude": i * 7 % 24,
+            })
+        })
+        .collect();
+    let questions = [
+        "Which crates are not available under MIT?",
+        "How many are under MIT?",
+        "Who is author of the most crates?",
+        "most frequent author",
+        "Which two have the most dependencies?",
+        "How many do not depend on anything?",
+        "How many cannot be fixed?",
+        "Which need dep-2?",
+        "What is the most western one?",
+    ];
+    assert_snapshot!(answers(&Value::from(all).to_string(), ContentKind::Json, &questions), @r#"
+    Which crates are not available under MIT?
+        12 of 24 in .[] have license not with "MIT": | crate, license, fix.edits, longitude | c2, Apache-2.0, , 14
+    How many are under MIT?
+        6 of 24 in .[] have license = MIT: | crate | c0
+    Who is author of the most crates?
+        24 of 24 in .[]; 6 different authors, most frequent first: | 24, The Project | 5, Ada 0
+    most frequent author
+        24 of 24 in .[]; 6 different authors, most frequent first: | 24, The Project | 5, Ada 0
+    Which two have the most dependencies?
+        24 of 24 in .[]; largest requires first: | crate, requires, fix.edits, license, longitude | c3, 3 items, 1, MPL-2.0, 21
+    How many do not depend on anything?
+        6 of 24 in .[] have requires absent: | crate | c0
+    How many cannot be fixed?
+        16 of 24 in .[] have fix absent: | crate | c1
+    Which need dep-2?
+        6 of 24 in .[] have requires = dep_2: | crate, fix.edits, license, longitude | c3, 1, MPL-2.0, 21
+    What is the most western one?
+        24 of 24 in .[]; smallest longitude first: | crate, longitude, fix.edits, license | c0, 0, 1, MIT
+    "#);
+}
+
+#[test]
+fn maintainers_in_a_table_without_names_of_columns() {
+    let rows = (0..20).map(|i| {
+        format!(
+            "pkg{i}\t1.{i}\tadmin\t{}\tDev {} <dev{}@example.org>",
+            i * 31 % 97,
+            i * i % 4,
+            i * i % 4
+        )
+    });
+    let rows: Vec<String> = rows.collect();
+    let questions = [
+        "Who maintains the most packages?",
+        "maintainer with most packages",
+    ];
+    assert_snapshot!(answers(&rows.join("\n"), ContentKind::Tsv, &questions), @r#"
+    Who maintains the most packages?
+        20 of 20 records; 2 different column 5, most frequent first: | 10, Dev 0 <dev0@example.org> | 10, Dev 1 <dev1@example.org>
+    maintainer with most packages
+        20 of 20 records; 2 different column 5, most frequent first: | 10, Dev 0 <dev0@example.org> | 10, Dev 1 <dev1@example.org>
+    "#);
+}
