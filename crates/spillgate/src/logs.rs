@@ -96,7 +96,9 @@ pub(crate) mod tail {
         #[test]
         fn only_the_newest_lines_are_kept() {
             for at in 0..LINES + 3 {
-                writeln!(Tail, "line {at} {}", "é".repeat(LINE)).unwrap();
+                // A line arrives in one write.
+                let line = format!("line {at} {}\n", "é".repeat(LINE));
+                Tail.write_all(line.as_bytes()).unwrap();
             }
             let lines = lines();
             assert_eq!(lines.len(), LINES);
