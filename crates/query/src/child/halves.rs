@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn both_halves_are_read() {
-        let source: Vec<u8> = (0..SHARED_FROM + 77).map(|at| (at % 251) as u8).collect();
+        let source: Vec<u8> = (0..=250).cycle().take(SHARED_FROM + 77).collect();
         for length in [7, SHARED_FROM + 7] {
             let bytes = |from: usize| {
                 let (from, length) = (from as u64, length as u64);
