@@ -119,11 +119,16 @@ fn reasons(run: &Run, at: usize, outcome: &OutcomeRecord) -> Vec<String> {
             failed.join("; ").trim_end_matches('.')
         ));
     }
-    // What the extraction itself says about the text.
-    let told = outcome.body.lines();
-    let told =
-        told.filter(|line| line.starts_with("Nearest: ") || line.starts_with("Not in the text: "));
-    reasons.extend(told.map(str::to_owned));
+    // What the extraction itself found in the whole text, without a model. Words that do not occur
+    // explain most, so they come first.
+    let told = |start: &'static str| {
+        let lines = outcome.body.lines();
+        lines.filter_map(move |line| line.strip_prefix(start))
+    };
+    let absent = told("Not in the text: ")
+        .map(|words| format!("Nowhere in the output, read or not by a model: {words}."));
+    reasons.splice(0..0, absent);
+    reasons.extend(told("Nearest: ").map(|place| format!("The nearest place: {place}")));
     reasons
 }
 

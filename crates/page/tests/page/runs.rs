@@ -288,7 +288,7 @@ async fn a_run_is_a_tree_and_a_time_line() {
         "An extraction : Nothing was found.",
         "A model read 2 of 3 chunks: 66% of its text (2,000 of 3,000 bytes).",
         "1 chunk could not be read: mock/reader: HTTP 500.",
-        "Not in the text: 8443",
+        "Nowhere in the output, read or not by a model: 8443.",
         "Turns 3",
         "Calls of tools 3",
         "Sub-agents 1",
