@@ -128,7 +128,7 @@ fn reasons(run: &Run, at: usize, outcome: &OutcomeRecord) -> Vec<String> {
     let absent = told("Not in the text: ")
         .map(|words| format!("Nowhere in the output, read or not by a model: {words}."));
     reasons.splice(0..0, absent);
-    reasons.extend(told("Nearest: ").map(|place| format!("The nearest place: {place}")));
+    reasons.extend(told("Nearest: ").map(|place| format!("Nearest: {place}")));
     reasons
 }
 
