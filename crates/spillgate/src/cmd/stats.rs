@@ -38,9 +38,9 @@ pub(crate) fn stats(app: &App, out: &Output) -> Result<u8, Failure> {
         return Ok(0);
     }
     let mut text = headline(&total, out.painter);
-    write!(
+    writeln!(
         text,
-        "{} {} stored now, {} in {}\n",
+        "{} {} stored now, {} in {}",
         grouped(stored.len() as u64),
         if stored.len() == 1 {
             "output is"
