@@ -372,9 +372,11 @@ impl Sink for Nobody {
 
 /// Returns the settings with a connector and ledgers that also update the metrics.
 fn watched(gateway: Gateway, metrics: &Arc<Metrics>, processes: &Arc<Processes>) -> Gateway {
+    let names = gateway.servers.iter().map(|one| one.spec.name.clone());
     let ledger: Arc<dyn Ledger> = Arc::new(WatchedLedger {
         ledger: Arc::clone(gateway.offloader.ledger()),
         metrics: Arc::clone(metrics),
+        servers: names.collect(),
     });
     let connector = Arc::new(WatchedConnector {
         connector: gateway.connector,

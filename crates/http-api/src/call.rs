@@ -70,7 +70,7 @@ impl Api {
         self: Arc<Self>,
         work: impl FnOnce(&Self, &Interrupt) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        let turn = Arc::clone(&self.turns).acquire_owned().await;
+        let turn = Arc::clone(&self.turns.work).acquire_owned().await;
         let turn = turn.map_err(|_| Problem::ours("stopped", "the server stops"))?;
         let wait = Interrupt::default();
         let _cancels = wait.on_drop();

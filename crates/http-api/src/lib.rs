@@ -65,10 +65,28 @@ pub struct Api {
     limits: ApiLimits,
     /// Whether raw bytes with secrets are sent.
     shows_secrets: bool,
+    turns: Turns,
+}
+
+/// Limits of what is done at the same time. A copy has the same limits, so that APIs with copies keep
+/// within them together.
+#[derive(Debug, Clone)]
+pub struct Turns {
     /// Permits for work that computes. More requests wait.
-    turns: Arc<Semaphore>,
+    work: Arc<Semaphore>,
     /// Permits for results that are received. A slow one does not take a permit from work that computes.
-    uploads: Semaphore,
+    uploads: Arc<Semaphore>,
+}
+
+impl Turns {
+    /// Returns limits of requests that compute and of results that are received at the same time.
+    #[must_use]
+    pub fn new(work: usize, uploads: usize) -> Self {
+        Self {
+            work: Arc::new(Semaphore::new(work.max(1))),
+            uploads: Arc::new(Semaphore::new(uploads.max(1))),
+        }
+    }
 }
 
 impl fmt::Debug for Api {
@@ -89,9 +107,20 @@ impl Api {
             names,
             limits,
             shows_secrets: false,
-            turns: Arc::new(Semaphore::new(turns.max(1))),
-            uploads: Semaphore::new(limits.uploads.max(1)),
+            turns: Turns::new(turns, limits.uploads),
         }
+    }
+
+    /// Returns the limits of what is done at the same time.
+    #[must_use]
+    pub fn turns(&self) -> Turns {
+        self.turns.clone()
+    }
+
+    /// Shares the limits of another API of the same process.
+    #[must_use]
+    pub fn sharing(self, turns: Turns) -> Self {
+        Self { turns, ..self }
     }
 
     /// Returns the look-up tools, and with them the store.

@@ -141,7 +141,7 @@ pub(crate) async fn offload(call: Call) -> Result<Response<Body>, Problem> {
 /// Waits until a result may be received. A permit is kept until the answer is made.
 async fn may_upload(api: &Api) -> Result<SemaphorePermit<'_>, Problem> {
     let limits = &api.limits;
-    let permit = timeout(limits.upload_time, api.uploads.acquire()).await;
+    let permit = timeout(limits.upload_time, api.turns.uploads.acquire()).await;
     let permit = permit.map_err(|_| {
         let (uploads, seconds) = (limits.uploads, limits.upload_time.as_secs_f64());
         let detail = format!(

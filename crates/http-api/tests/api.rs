@@ -67,6 +67,15 @@ impl Door {
         rule: Rule,
         change: impl FnOnce(ApiLimits) -> ApiLimits,
     ) -> Self {
+        Self::to(Self::api(base, rule, change), caller)
+    }
+
+    fn to(api: Api, caller: &'static str) -> Self {
+        let router = Router::new().nest_service("/v1", Arc::new(api).router());
+        Self { router, caller }
+    }
+
+    fn api(base: &Path, rule: Rule, change: impl FnOnce(ApiLimits) -> ApiLimits) -> Api {
         let clock = Arc::new(StoppedClock::default());
         let store = Arc::new(FileStore::new(base, Lifetime::Durable, clock.clone()));
         let names = store.names().unwrap();
@@ -95,9 +104,7 @@ impl Door {
             upload_time: Duration::from_secs(60),
             uploads: 8,
         });
-        let api = Arc::new(Api::new(tools, names, limits, 2));
-        let router = Router::new().nest_service("/v1", api.router());
-        Self { router, caller }
+        Api::new(tools, names, limits, 2)
     }
 
     fn new() -> (TempDir, Self) {
@@ -484,6 +491,36 @@ async fn results_wait_for_those_that_are_being_received() {
     third
       503 busy, caller: at most 1 results are received at the same time, and none ended within 0.4 s | send the result again later
     "#);
+}
+
+#[tokio::test]
+async fn several_apis_can_share_a_limit() {
+    let [one, two] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let api = |base: &TempDir| {
+        Door::api(base.path(), Rule::default(), |limits| ApiLimits {
+            part_time: Duration::from_secs(30),
+            upload_time: Duration::from_millis(600),
+            uploads: 1,
+            ..limits
+        })
+    };
+    let first = api(&one);
+    let second = Door::to(api(&two).sharing(first.turns()), "bob");
+    let first = Door::to(first, "ann");
+    let path = "/v1/offload?tool=cat";
+    let (_, waiting) = tokio::join!(first.post(path, "text/plain", endless()), async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        tokio::join!(
+            // It takes the place that becomes free.
+            first.post(path, "text/plain", endless()),
+            async {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                second.post(path, "text/plain", Body::from(log(600))).await
+            }
+        )
+        .1
+    });
+    assert_eq!(waiting.status, StatusCode::SERVICE_UNAVAILABLE);
 }
 
 #[tokio::test]

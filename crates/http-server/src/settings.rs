@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use spillgate_artifact::Principal;
+use spillgate_artifact::{Principal, PrincipalError};
 
 use crate::{HttpServerError, auth, guard};
 
@@ -306,19 +306,20 @@ pub struct Token {
 }
 
 impl Token {
-    /// Parses a token, `TOKEN` or `NAME: TOKEN`, without surrounding whitespace; `None` if it is empty.
+    /// Parses a token, `TOKEN` or `NAME: TOKEN`, without surrounding whitespace; `None` if it is empty. A
+    /// name that is reserved counts as none.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
         // A token of RFC 6750 has neither a colon nor white space.
-        let named = text.split_once(": ").and_then(|(name, token)| {
-            let principal = name.trim().parse().ok()?;
-            Some((principal, token.trim()))
-        });
-        let (principal, secret) = match named {
-            Some((principal, secret)) => (Some(principal), secret),
-            None => (None, text),
-        };
+        let named = text
+            .split_once(": ")
+            .and_then(|(name, token)| match name.trim().parse() {
+                Ok(principal) => Some((Some(principal), token.trim())),
+                Err(PrincipalError::Reserved) => Some((None, token.trim())),
+                Err(_) => None,
+            });
+        let (principal, secret) = named.unwrap_or((None, text));
         (!secret.is_empty()).then(|| Self {
             secret: secret.to_owned(),
             principal,

@@ -64,9 +64,8 @@ impl Doors {
             let in_use = Arc::clone(&in_use);
             Arc::new(HubBackend { hub, in_use }) as Arc<dyn Backend>
         });
-        let rate = requests_per_minute.map(|rate| RateLimiter::direct(Quota::per_minute(rate)));
         Self {
-            rate,
+            rate: limiter(requests_per_minute),
             in_use,
             ..Self::to(backend, api.map(Arc::new))
         }
@@ -79,6 +78,16 @@ impl Doors {
             api: api.map(Api::router),
             rate: None,
             in_use: Arc::default(),
+        }
+    }
+
+    /// Returns the doors to the same gateway, whose sessions go on, and to another API, with another rate.
+    #[must_use]
+    pub fn with_api(&self, api: Option<Api>, requests_per_minute: Option<NonZeroU32>) -> Self {
+        Self {
+            rate: limiter(requests_per_minute),
+            in_use: Arc::clone(&self.in_use),
+            ..Self::to(self.backend.clone(), api.map(Arc::new))
         }
     }
 
@@ -106,6 +115,10 @@ impl Doors {
         let backend = self.backend.as_deref();
         backend.expect("invariant: the endpoint has a route only if there is a backend")
     }
+}
+
+fn limiter(requests_per_minute: Option<NonZeroU32>) -> Option<DefaultDirectRateLimiter> {
+    requests_per_minute.map(|rate| RateLimiter::direct(Quota::per_minute(rate)))
 }
 
 /// Returns what a principal reaches, if it may make a request now.

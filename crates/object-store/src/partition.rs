@@ -11,7 +11,7 @@ use crate::store::{BucketStore, Options};
 
 impl BucketStore {
     /// Returns the store of a tenant in the same bucket, with a cache and limits of its own. It sees no
-    /// object of another tenant.
+    /// object of another tenant. The limit of memory for sending and copying is that of all together.
     #[must_use]
     pub fn partition(&self, tenant: &Partition, cache: Arc<FileStore>, options: Options) -> Self {
         let inner = &self.0;
@@ -19,8 +19,8 @@ impl BucketStore {
             layout: inner.bucket.layout.of(tenant),
             ..Bucket::clone(&inner.bucket)
         };
-        let (waiting, clock) = (Arc::clone(&inner.waiting), Arc::clone(&inner.clock));
-        Self::with(bucket, cache, waiting, clock, options)
+        let shared = (Arc::clone(&inner.waiting), Arc::clone(&inner.room));
+        Self::with(bucket, cache, shared, Arc::clone(&inner.clock), options)
     }
 
     /// Returns the key from which the names of the tenants are made. All machines that use the bucket

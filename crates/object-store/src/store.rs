@@ -75,8 +75,8 @@ pub(crate) struct Inner {
     pub(crate) waiting: Arc<Waiting>,
     pub(crate) clock: Arc<dyn Clock>,
     options: Options,
-    /// Permits for memory, of [`PERMIT`] bytes each.
-    room: Arc<Semaphore>,
+    /// Permits for memory, of [`PERMIT`] bytes each. The stores of all tenants of a bucket share them.
+    pub(crate) room: Arc<Semaphore>,
     /// When uses of artifacts were recorded.
     touched: Mutex<HashMap<Handle, Timestamp>>,
 }
@@ -92,13 +92,15 @@ impl BucketStore {
             path: "the client of the bucket".into(),
             source,
         })?;
-        Ok(Self::with(bucket, cache, Arc::new(waiting), clock, options))
+        let room = Arc::new(Semaphore::new(permits(ROOM) as usize));
+        let waiting = Arc::new(waiting);
+        Ok(Self::with(bucket, cache, (waiting, room), clock, options))
     }
 
     pub(crate) fn with(
         bucket: Bucket,
         cache: Arc<FileStore>,
-        waiting: Arc<Waiting>,
+        (waiting, room): (Arc<Waiting>, Arc<Semaphore>),
         clock: Arc<dyn Clock>,
         options: Options,
     ) -> Self {
@@ -108,7 +110,7 @@ impl BucketStore {
             waiting,
             clock,
             options,
-            room: Arc::new(Semaphore::new(permits(ROOM) as usize)),
+            room,
             touched: Mutex::default(),
         }))
     }

@@ -296,7 +296,8 @@ impl PendingResult {
             if seen.is_some_and(|seen| seen.has_secrets()) {
                 let handle = receipt.handle();
                 let ends = offloader.ends_of(handle);
-                shown = present(&ends.map_err(|error| error.of_stored(handle))?, None);
+                let (ends, _) = ends.map_err(|error| error.of_stored(handle))?;
+                shown = present(&ends, None);
             }
             let shown = shown?;
             if let Some(history) = history {

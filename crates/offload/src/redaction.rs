@@ -46,6 +46,15 @@ impl Redaction {
     pub fn covers_small(self) -> bool {
         matches!(self, Self::All | Self::Block)
     }
+
+    /// Returns what happens to the secrets of an artifact that another shares, or of an own one.
+    pub(crate) fn of(self, is_shared: bool) -> Self {
+        match self {
+            // Its owner showed secrets to its own models only.
+            Self::Off if is_shared => Self::Mark,
+            redaction => redaction,
+        }
+    }
 }
 
 impl std::fmt::Display for Redaction {
@@ -228,7 +237,8 @@ impl Offloader {
             Err(error) => return Err(error),
         };
         let facts = &artifact.manifest().facts;
-        let is_off = self.limits(&facts.origin).redaction == Redaction::Off;
+        let redaction = self.limits(&facts.origin).redaction;
+        let is_off = redaction.of(artifact.is_shared()) == Redaction::Off;
         if artifact.is_redacted() || is_off || facts.form == RawForm::Plain {
             return Ok(artifact.is_redacted());
         }
@@ -243,12 +253,7 @@ impl Offloader {
     /// Fails if the artifact has secrets and such results are blocked.
     pub(crate) fn guarded(&self, artifact: Artifact) -> Result<Artifact, RetrieveError> {
         let limits = self.policy.limits(&artifact.manifest().facts.origin);
-        let redaction = match limits.redaction {
-            // Its owner showed secrets to its own models only.
-            Redaction::Off if artifact.is_shared() => Redaction::Mark,
-            redaction => redaction,
-        };
-        let artifact = redacted(artifact, redaction, self.redactor())?;
+        let artifact = redacted(artifact, limits.redaction, self.redactor())?;
         if let Some(findings) = artifact.newly_found().filter(|found| !found.is_empty()) {
             let manifest = artifact.manifest();
             self.ledger.record(LedgerEntry {
@@ -263,12 +268,14 @@ impl Offloader {
     }
 }
 
-/// Returns an artifact as the mode `redaction` shows it.
+/// Returns an artifact as the mode `redaction` shows it. An artifact that another shares always has
+/// marks.
 pub(crate) fn redacted(
     artifact: Artifact,
     redaction: Redaction,
     redactor: &Arc<Redactor>,
 ) -> Result<Artifact, RetrieveError> {
+    let redaction = redaction.of(artifact.is_shared());
     if redaction == Redaction::Off {
         return Ok(artifact);
     }

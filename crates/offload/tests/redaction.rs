@@ -8,12 +8,15 @@ use insta::assert_snapshot;
 use spillgate_artifact::{Handle, Origin, Reason, TokenBudget};
 use spillgate_lookup::{GrepQuery, ReadQuery, Span};
 use spillgate_offload::{
-    ByReference, Ledger, LedgerEntry, NoLedger, Offloader, Outcome, Policy, Redaction,
+    ByReference, Ledger, LedgerEntry, NoLedger, Offloader, Outcome, Policy, Profile, Redaction,
     RetrieveError, Rule,
 };
 use spillgate_redact::{Redactor, Rules, UserRule};
 use spillgate_retrieval::audience;
-use spillgate_store::{ArtifactStore, MemoryStore};
+use spillgate_store::{
+    ArtifactStore, MemoryStore, Owners, Partition, Share, ShareRecords, ShareSide, SharedStore,
+    StoreError,
+};
 use spillgate_testkit::StoppedClock;
 use spillgate_text::Tokenizer;
 
@@ -260,4 +263,76 @@ fn the_ledger_counts_secrets_by_rule() {
         line.contains(r#""secrets":{"aws-access-key":3}"#) && !line.contains(KEY),
         "{line}"
     );
+}
+
+/// A store of which every output is shared.
+#[derive(Debug)]
+struct Owner(Arc<MemoryStore>);
+
+impl Owners for Owner {
+    fn store_of(&self, _: Option<&Partition>) -> Result<Arc<dyn ArtifactStore>, StoreError> {
+        Ok(Arc::clone(&self.0) as _)
+    }
+}
+
+/// The record of one share.
+#[derive(Debug)]
+struct OneShare(Share);
+
+impl ShareRecords for OneShare {
+    fn share(&self, _: ShareSide, _: &str) -> Result<Option<Share>, StoreError> {
+        Ok(Some(self.0.clone()))
+    }
+
+    fn put_share(&self, _: ShareSide, _: &str, _: &Share) -> Result<(), StoreError> {
+        unreachable!()
+    }
+
+    fn remove_share(&self, _: ShareSide, _: &str) -> Result<bool, StoreError> {
+        unreachable!()
+    }
+
+    fn shares(&self, _: ShareSide) -> Result<Vec<(String, Share)>, StoreError> {
+        unreachable!()
+    }
+}
+
+#[test]
+fn a_message_about_a_shared_result_has_marks_where_redaction_is_off() {
+    // Its first and last lines, and records that an outline shows.
+    let records = |n: u32| format!("{{\"id\": {n}, \"key\": \"{KEY}\"}}\n");
+    let records: String = (0..2000).map(records).collect();
+    let edges = format!("key {KEY}\n{}end {KEY}\n", log());
+    for profile in Profile::BUILT_IN {
+        for text in [&edges, &records] {
+            let rule = || Rule {
+                max_tokens: Some(100),
+                redact: Some(Redaction::Off),
+                profile: Some(profile.clone()),
+                ..Rule::default()
+            };
+            let own = Arc::new(MemoryStore::default());
+            let owner = with(Arc::clone(&own) as _, Arc::new(NoLedger), rule());
+            let (_, handle) = stored(&owner, text.as_bytes());
+            let share = Share {
+                handle,
+                owner: None,
+                reader: "bob".parse().unwrap(),
+                until: serde_json::from_str("\"2999-01-01T00:00:00Z\"").unwrap(),
+            };
+            let shared = SharedStore::new(
+                Arc::new(MemoryStore::default()),
+                Arc::new(OneShare(share)),
+                Arc::new(Owner(own)),
+                Arc::new(StoppedClock::default()),
+            );
+            let reader = with(Arc::new(shared), Arc::new(NoLedger), rule());
+            let message = reader.present_stored(handle).unwrap();
+            assert!(
+                !message.text().contains(KEY),
+                "{profile}: {}",
+                message.text()
+            );
+        }
+    }
 }

@@ -21,6 +21,7 @@ use spillgate_store::{
     ArtifactStore, Candidate, Draft, Gone, Listed, Part, Receipt, StoreError, Stored, Survey,
     Unreadable, open_regular,
 };
+use spillgate_untrusted::in_json;
 
 /// Settings of the audit log (`[audit]`).
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -68,6 +69,8 @@ pub(crate) enum Event {
     Store,
     /// An output was opened to be read.
     LookUp,
+    /// The facts of an output were read: its origin and its size.
+    Describe,
     /// An output was asked for that the principal does not have.
     Deny,
     /// The outputs were listed.
@@ -104,6 +107,9 @@ pub(crate) struct Line<'a> {
     shared: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     reader: Option<&'a Principal>,
+    /// Whether the output is pinned from now on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pinned: Option<bool>,
 }
 
 impl<'a> Line<'a> {
@@ -120,6 +126,7 @@ impl<'a> Line<'a> {
             secrets: None,
             shared: false,
             reader: None,
+            pinned: None,
         }
     }
 
@@ -137,13 +144,22 @@ impl<'a> Line<'a> {
         let secrets = facts.secrets.as_ref().map(|secrets| &secrets.found);
         Self {
             handle: Some(manifest.handle),
-            server: facts.origin.server.as_deref(),
-            tool: Some(&facts.origin.tool),
+            server: facts.origin.server.as_deref().map(clipped),
+            tool: Some(clipped(&facts.origin.tool)),
             bytes: Some(facts.raw_bytes),
             secrets: secrets.filter(|found| !found.is_empty()),
             ..self
         }
     }
+}
+
+/// Maximum characters of the name of a tool or a server. Programs send any names.
+const MOST_NAME: usize = 200;
+
+/// Returns the beginning of a name.
+fn clipped(name: &str) -> &str {
+    let end = name.char_indices().nth(MOST_NAME);
+    end.map_or(name, |(at, _)| &name[..at])
 }
 
 impl Audit {
@@ -157,15 +173,17 @@ impl Audit {
     }
 
     fn write(&self, line: &Line<'_>) -> io::Result<()> {
-        let mut bytes = serde_json::to_vec(line)?;
-        bytes.push(b'\n');
+        // Nobody can hide a part of a line, or make two of it, where a person reads it.
+        let mut text = in_json(&serde_json::to_string(line)?).into_owned();
+        text.push('\n');
+        let bytes = text.as_bytes();
         match &self.to {
-            Sink::Stderr => io::stderr().write_all(&bytes),
+            Sink::Stderr => io::stderr().write_all(bytes),
             Sink::File(path) => {
                 // Opened each time, so that the file can be moved away and begun again.
                 let mut options = OpenOptions::new();
                 options.append(true).create(true).mode(0o600);
-                open_regular(path, &mut options)?.write_all(&bytes)
+                open_regular(path, &mut options)?.write_all(bytes)
             }
         }
     }
@@ -231,7 +249,10 @@ impl ArtifactStore for AuditedStore {
     }
 
     fn manifest(&self, handle: Handle) -> Result<Manifest, StoreError> {
-        self.denied(handle, self.store.manifest(handle))
+        let manifest = self.denied(handle, self.store.manifest(handle))?;
+        self.audit
+            .record(&self.line(Event::Describe).about(&manifest));
+        Ok(manifest)
     }
 
     fn receipt(&self, handle: Handle) -> Result<Receipt, StoreError> {
@@ -281,6 +302,7 @@ impl ArtifactStore for AuditedStore {
         self.denied(handle, self.store.pin(handle, pinned))?;
         self.audit.record(&Line {
             handle: Some(handle),
+            pinned: Some(pinned),
             ..self.line(Event::Pin)
         });
         Ok(())
@@ -365,8 +387,10 @@ mod tests {
         let receipt = draft.commit(facts, b"", HandleForm::Short).unwrap();
         let handle = receipt.handle();
         store.open(handle).unwrap();
+        store.manifest(handle).unwrap();
         store.list().unwrap();
         store.pin(handle, true).unwrap();
+        store.pin(handle, false).unwrap();
         store
             .remove(handle, Gone::Removed, SystemClock.now())
             .unwrap();
@@ -384,12 +408,34 @@ mod tests {
         insta::assert_snapshot!(lines.join("\n"), @r#"
         {"bytes":6,"event":"store","handle":"HANDLE","principal":"alice","tool":"test_tool"}
         {"bytes":6,"event":"look_up","handle":"HANDLE","principal":"alice","tool":"test_tool"}
+        {"bytes":6,"event":"describe","handle":"HANDLE","principal":"alice","tool":"test_tool"}
         {"event":"list","principal":"alice"}
-        {"event":"pin","handle":"HANDLE","principal":"alice"}
+        {"event":"pin","handle":"HANDLE","pinned":true,"principal":"alice"}
+        {"event":"pin","handle":"HANDLE","pinned":false,"principal":"alice"}
         {"event":"remove","handle":"HANDLE","principal":"alice"}
         {"event":"deny","handle":"HANDLE","principal":"alice"}
         "#);
         assert!(!text.contains("oyster") && !text.contains("pearl"));
+    }
+
+    #[test]
+    fn names_are_short_and_hide_nothing() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("audit.ndjson");
+        let store = audited(path.clone());
+        let mut facts = facts_of(b"x");
+        facts.origin.tool = format!("a\u{202e}b\u{2028}c\u{85}{}", "é".repeat(1000));
+        facts.origin.server = Some("s".repeat(1000));
+        let mut draft = store.draft().unwrap();
+        draft.write(Part::Raw, b"x").unwrap();
+        draft.commit(facts, b"", HandleForm::Short).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains(r#""tool":"a\u202eb\u2028c\u0085é"#), "{text}");
+        assert!(!text.trim_end().contains(spillgate_untrusted::is_hidden));
+        let line: serde_json::Value = serde_json::from_str(&text).unwrap();
+        for name in ["tool", "server"] {
+            assert_eq!(line[name].as_str().unwrap().chars().count(), MOST_NAME);
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
@@ -15,7 +16,8 @@ use parking_lot::Mutex;
 #[cfg(feature = "ui")]
 use reqwest::StatusCode;
 use spillgate_artifact::{Clock, Principal, SystemClock};
-use spillgate_gateway::Hub;
+use spillgate_gateway::{Gateway, Hub};
+use spillgate_http_api::{Api, Turns};
 #[cfg(feature = "ui")]
 use spillgate_http_api::{Caller, Problem};
 use spillgate_http_server::{Doors, Unopened};
@@ -45,10 +47,13 @@ pub(crate) struct Tenants {
     mcp: Mcp,
     /// The gateway whose metrics and limits all have in common; `None` without an MCP endpoint.
     hub: Option<Arc<Hub>>,
-    has_api: bool,
+    /// The limits of the API that all have in common; `None` without an API.
+    turns: Option<Turns>,
     key: PartitionKey,
     open: Mutex<HashMap<Principal, Arc<Tenant>>>,
     visited: Mutex<Option<Instant>>,
+    /// Whether the server ends, so that nothing is tidied any more.
+    is_ending: AtomicBool,
     runtime: Handle,
 }
 
@@ -74,17 +79,18 @@ impl Tenants {
         app: Arc<App>,
         mcp: &Mcp,
         hub: Option<Arc<Hub>>,
-        has_api: bool,
+        turns: Option<Turns>,
     ) -> Result<Arc<Self>, Failure> {
         let key = app.store.partition_key()?;
         Ok(Arc::new(Self {
             app: Mutex::new(app),
             mcp: mcp.clone(),
             hub,
-            has_api,
+            turns,
             key,
             open: Mutex::default(),
             visited: Mutex::default(),
+            is_ending: AtomicBool::new(false),
             runtime: Handle::current(),
         }))
     }
@@ -117,7 +123,7 @@ impl Tenants {
             Ok::<_, Failure>(hub.beside(gateway))
         });
         let hub = hub.transpose()?;
-        let api = self.has_api.then(|| mcp::http::api(&app)).transpose()?;
+        let api = self.api(&app)?;
         Ok(Tenant {
             doors: Arc::new(Doors::new(hub.clone(), api, limits.requests_per_minute)),
             app,
@@ -128,6 +134,36 @@ impl Tenants {
         })
     }
 
+    /// Returns the API of a principal, if there is one.
+    fn api(&self, app: &App) -> Result<Option<Api>, Failure> {
+        let api = |turns: &Turns| Ok(mcp::http::api(app)?.sharing(turns.clone()));
+        self.turns.as_ref().map(api).transpose()
+    }
+
+    /// Returns what serves a principal by a new configuration, and the gateway for its hub. Its sessions
+    /// go on; its API and its page are made again.
+    fn reopened(
+        &self,
+        (principal, tenant): (&Principal, &Tenant),
+        base: &App,
+    ) -> Result<(Tenant, Option<Gateway>), Failure> {
+        let limits = base.settings.tenants.limits(Some(principal));
+        let app = base.of_tenant((&self.key.partition(principal), Some(principal)), &limits)?;
+        let app = app.recording_in(&tenant.app.ledger);
+        let hub = tenant.hub.as_ref();
+        let gateway = hub.map(|_| mcp::gateway(&app, &self.mcp)).transpose()?;
+        let api = self.api(&app)?;
+        let new = Tenant {
+            doors: Arc::new(tenant.doors.with_api(api, limits.requests_per_minute)),
+            app,
+            hub: hub.cloned(),
+            #[cfg(feature = "ui")]
+            page: Mutex::default(),
+            used: Mutex::new(*tenant.used.lock()),
+        };
+        Ok((new, gateway))
+    }
+
     fn all(&self) -> Vec<(Principal, Arc<Tenant>)> {
         let open = self.open.lock();
         open.iter()
@@ -135,23 +171,25 @@ impl Tenants {
             .collect()
     }
 
-    /// Uses a new configuration. What serves principals now uses the new rules and servers; their limits
-    /// change when they come again after a pause.
+    /// Uses a new configuration. What serves principals now uses the new rules, servers and limits.
     pub(crate) async fn reload(self: &Arc<Self>, app: Arc<App>) {
         *self.app.lock() = Arc::clone(&app);
         for (principal, tenant) in self.all() {
-            let Some(hub) = &tenant.hub else { continue };
-            let (tenants, app) = (Arc::clone(self), Arc::clone(&app));
-            let made = spawn_blocking(move || {
-                let limits = app.settings.tenants.limits(Some(&principal));
-                let own = app.of_tenant(
-                    (&tenants.key.partition(&principal), Some(&principal)),
-                    &limits,
-                )?;
-                mcp::gateway(&own, &tenants.mcp)
-            });
+            let (tenants, base) = (Arc::clone(self), Arc::clone(&app));
+            let (of, old) = (principal.clone(), Arc::clone(&tenant));
+            let made = spawn_blocking(move || tenants.reopened((&of, &old), &base));
             match made.await {
-                Ok(Ok(gateway)) => hub.reload(gateway).await,
+                Ok(Ok((new, gateway))) => {
+                    if let (Some(hub), Some(gateway)) = (&tenant.hub, gateway) {
+                        hub.reload(gateway).await;
+                    }
+                    // It may have been dropped meanwhile, because it was idle.
+                    let mut open = self.open.lock();
+                    let open = open.get_mut(&principal);
+                    if let Some(open) = open.filter(|open| Arc::ptr_eq(open, &tenant)) {
+                        *open = Arc::new(new);
+                    }
+                }
                 Ok(Err(failure)) => {
                     let what = failure.text();
                     tracing::error!(what, "a principal keeps the old configuration");
@@ -167,9 +205,15 @@ impl Tenants {
         let base = Arc::clone(&self.app.lock());
         let mut done = Vec::new();
         for (principal, tenant) in self.all() {
+            if self.is_ending.load(Ordering::Relaxed) {
+                return;
+            }
             tenant.app.ledger.flush_inline(SystemClock.now());
             tenant.app.tidy(None);
             done.push(self.key.partition(&principal));
+        }
+        if self.is_ending.load(Ordering::Relaxed) {
+            return;
         }
         self.drop_idle();
         let is_due = |visited: Instant| visited.elapsed() >= VISITS;
@@ -188,6 +232,9 @@ impl Tenants {
             Vec::new()
         });
         for partition in all.iter().filter(|one| !done.contains(one)) {
+            if self.is_ending.load(Ordering::Relaxed) {
+                return;
+            }
             let limits = base.settings.tenants.limits(named.get(partition));
             match base.of_tenant((partition, None), &limits) {
                 Ok(app) => app.tidy(None),
@@ -197,6 +244,11 @@ impl Tenants {
                 }
             }
         }
+    }
+
+    /// Lets [`tidy`](Self::tidy) end before the next store.
+    pub(crate) fn end_tidying(&self) {
+        self.is_ending.store(true, Ordering::Relaxed);
     }
 
     /// Records what passed through unchanged since the last time.
@@ -260,8 +312,9 @@ pub(crate) fn pages(
 
     let door = Arc::new(Door::new(Arc::new(SystemClock), true));
     let (tenants, own) = (Arc::clone(tenants), Arc::clone(&door));
+    let turns = ui::turns();
     let page_of = move |caller: Caller| {
-        let (tenants, door) = (Arc::clone(&tenants), Arc::clone(&own));
+        let (tenants, door, turns) = (Arc::clone(&tenants), Arc::clone(&own), turns.clone());
         let principal = caller.0.parse::<Principal>().ok().filter(|one| may(one));
         async move {
             let out =
@@ -279,7 +332,7 @@ pub(crate) fn pages(
                 let mut page = tenant.page.lock();
                 if page.is_none() {
                     let viewer = ui::Viewer::Client;
-                    *page = Some(ui::page(&tenant.app, viewer, door, None)?);
+                    *page = Some(ui::page(&tenant.app, viewer, door, turns, None)?);
                 }
                 Ok::<_, Failure>(page.clone())
             });

@@ -202,6 +202,16 @@ impl App {
         })
     }
 
+    /// Records in a ledger that is used already. What it has not written yet is then not lost.
+    pub(crate) fn recording_in(self, ledger: &Arc<FileLedger>) -> Self {
+        let offloader = self.offloader;
+        Self {
+            offloader: offloader.with_ledger(Arc::clone(ledger) as Arc<dyn Ledger>),
+            ledger: Arc::clone(ledger),
+            ..self
+        }
+    }
+
     /// Returns the handle of the output to which the user's argument refers.
     pub(crate) fn handle(&self, typed: &HandleArg) -> Result<Handle, Failure> {
         typed.find(&self.store)

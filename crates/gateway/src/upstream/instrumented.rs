@@ -1,6 +1,7 @@
 //! Wrappers that count events for the metrics: of connections, and of the ledger, which records
 //! what happened to each result.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -188,11 +189,28 @@ impl Drop for WatchedConnection {
 pub(crate) struct WatchedLedger {
     pub(crate) ledger: Arc<dyn Ledger>,
     pub(crate) metrics: Arc<Metrics>,
+    /// The names of the servers of the configuration.
+    pub(crate) servers: HashSet<String>,
 }
+
+impl WatchedLedger {
+    /// Returns the metrics of a server. Programs name any servers for the results that they store, so
+    /// those that are not in the configuration count together.
+    fn meter(&self, server: Option<&str>) -> Arc<Meter> {
+        let name = match server.unwrap_or("") {
+            name if name.is_empty() || self.servers.contains(name) => name,
+            _ => OTHER,
+        };
+        self.metrics.server(name)
+    }
+}
+
+/// The name, in the metrics, of servers that are not in the configuration.
+const OTHER: &str = "other";
 
 impl Ledger for WatchedLedger {
     fn record(&self, entry: LedgerEntry) {
-        let meter = self.metrics.server(entry.server.as_deref().unwrap_or(""));
+        let meter = self.meter(entry.server.as_deref());
         let (came, shown) = (entry.tokens_in.count, entry.tokens_shown.count);
         match entry.exit {
             Exit::Offloaded => {
@@ -219,7 +237,7 @@ impl Ledger for WatchedLedger {
     }
 
     fn inline_of(&self, server: Option<&str>, bytes: u64) {
-        let meter = self.metrics.server(server.unwrap_or(""));
+        let meter = self.meter(server);
         meter.result(metrics::Exit::Inline);
         self.ledger.inline(bytes);
     }
@@ -234,11 +252,35 @@ mod tests {
     use super::*;
 
     #[test]
+    fn servers_that_nobody_configured_count_together() {
+        let metrics = Arc::new(Metrics::default());
+        let ledger = WatchedLedger {
+            ledger: Arc::new(NoLedger),
+            metrics: Arc::clone(&metrics),
+            servers: ["s".to_owned()].into(),
+        };
+        for server in ["s", "one", "two"] {
+            let tokens = json!({"count": 0, "exact": true});
+            let entry = json!({"at": "2026-11-21T10:00:00Z", "server": server, "tool": "t",
+                "exit": "offloaded", "tokens_in": tokens, "tokens_shown": tokens,
+                "bytes_in": 0, "results": 1});
+            ledger.record(serde_json::from_value(entry).unwrap());
+            ledger.inline_of(Some(server), 1);
+        }
+        let text = metrics.text();
+        for (name, is_there) in [("s", true), ("other", true), ("one", false), ("two", false)] {
+            let label = format!("server=\"{name}\"");
+            assert_eq!(text.contains(&label), is_there, "{name}: {text}");
+        }
+    }
+
+    #[test]
     fn extractions_are_counted_by_strategy_and_fallback() {
         let metrics = Arc::new(Metrics::default());
         let ledger = WatchedLedger {
             ledger: Arc::new(NoLedger),
             metrics: Arc::clone(&metrics),
+            servers: ["s".to_owned()].into(),
         };
         for (strategy, fell_back) in [("truncate", true), ("search", false), ("danced", false)] {
             let tokens = json!({"count": 0, "exact": true});

@@ -422,6 +422,22 @@ fn many_change_a_directory_at_the_same_time() {
 }
 
 #[test]
+fn tenants_share_the_limit_of_memory() {
+    let machine = Machine::over(Arc::new(InMemory::new()), OPTIONS);
+    let key = machine.store.partition_key().unwrap();
+    let base = tempfile::tempdir().unwrap();
+    let tenant = machine.store.partition(
+        &key.partition(&"alice".parse().unwrap()),
+        cache(base.path()),
+        OPTIONS,
+    );
+    let room = machine.store.without_room();
+    assert_eq!(tenant.0.room.available_permits(), 0);
+    drop(room);
+    assert!(tenant.0.room.available_permits() > 0);
+}
+
+#[test]
 fn writers_and_copies_wait_for_memory() {
     let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     let machine = Arc::new(Machine::over(Arc::clone(&objects), OPTIONS));

@@ -344,21 +344,28 @@ impl Offloader {
     /// The message follows from the artifact and the rules alone, so it is the same each time.
     pub fn present_stored(&self, handle: Handle) -> Result<Presentation, RetrieveError> {
         let receipt = self.store.receipt(handle)?;
-        let limits = self.limits(&receipt.manifest().facts.origin);
-        let ends = self.ends_of(handle)?;
+        let mut limits = self.limits(&receipt.manifest().facts.origin);
+        let (ends, is_shared) = self.ends_of(handle)?;
+        limits.redaction = limits.redaction.of(is_shared);
         let made = (None, None);
         Ok(self.present(&receipt, &ends, made, (&limits, u64::MAX), None)?)
     }
 
-    /// Returns the ends of a stored text as its reader may see them.
-    pub(crate) fn ends_of(&self, handle: Handle) -> Result<TwoEnds, RetrieveError> {
-        let text = match self.artifact(handle) {
-            Ok(artifact) if artifact.is_redacted() => Arc::clone(artifact.view().shared()),
-            Ok(artifact) => artifact.text()?,
-            Err(error) if error.hides_secrets() => withheld_text(),
+    /// Returns the ends of a stored text as its reader may see them, and whether another shares it.
+    pub(crate) fn ends_of(&self, handle: Handle) -> Result<(TwoEnds, bool), RetrieveError> {
+        let artifact = match self.artifact(handle) {
+            Ok(artifact) => artifact,
+            // Nothing of it is shown, whoever has it.
+            Err(error) if error.hides_secrets() => {
+                return Ok((TwoEnds::of_text(withheld_text()), false));
+            }
             Err(error) => return Err(error),
         };
-        Ok(TwoEnds::of_text(text))
+        let text = match artifact.is_redacted() {
+            true => Arc::clone(artifact.view().shared()),
+            false => artifact.text()?,
+        };
+        Ok((TwoEnds::of_text(text), artifact.is_shared()))
     }
 
     /// Renders the message for a stored result, with the outline that was made while storing, and with

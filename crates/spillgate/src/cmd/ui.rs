@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use spillgate_artifact::SystemClock;
 use spillgate_gateway::{Hub, ServerState, own_tools};
-use spillgate_http_api::{Api, ApiLimits};
+use spillgate_http_api::{Api, ApiLimits, Turns};
 use spillgate_http_server::{Health, HttpServer, HttpServerSettings};
 use spillgate_llm::Target;
 use spillgate_offload::NoLedger;
@@ -58,7 +58,7 @@ pub(crate) fn ui(common: &Common, ui: &Ui, out: &Output) -> Result<u8, Failure> 
         let listener = listener(&app, ui.port).await?;
         let bound = listener.local_addr()?;
         let door = Arc::new(Door::new(Arc::new(SystemClock), false));
-        let page = page(&app, Viewer::Owner, door, None)?;
+        let page = page(&app, Viewer::Owner, door, turns(), None)?;
         let path = page.link().unwrap_or_default();
         let link = format!("http://{bound}{path}");
         match out.json {
@@ -120,11 +120,18 @@ async fn listener(app: &App, port: Option<u16>) -> Result<TcpListener, Failure> 
     }
 }
 
+/// Returns how many requests of pages may compute at the same time.
+pub(crate) fn turns() -> Turns {
+    let turns = std::thread::available_parallelism().map_or(2, NonZero::get);
+    Turns::new(4 * turns, 1)
+}
+
 /// Returns the page. What a person reads on it is not recorded in the ledger.
 pub(crate) fn page(
     app: &App,
     viewer: Viewer,
     door: Arc<Door>,
+    turns: Turns,
     watch: Option<Arc<Watch>>,
 ) -> Result<Arc<Page>, Failure> {
     let unrecorded = app.offloader.clone().with_ledger(Arc::new(NoLedger));
@@ -147,8 +154,7 @@ pub(crate) fn page(
         upload_time: Duration::ZERO,
         uploads: 1,
     };
-    let turns = std::thread::available_parallelism().map_or(2, NonZero::get);
-    let api = Api::new(tools, app.store.names()?, limits, 4 * turns);
+    let api = Api::new(tools, app.store.names()?, limits, 1).sharing(turns);
     Ok(Page::new(PageParts {
         api,
         shell: unrecorded,

@@ -622,6 +622,7 @@ fn a_shared_output_is_read_with_marks_until_the_time_is_over() {
         ("look_up", "alice"),
         ("deny", "bob"),
         ("look_up", "bob"),
+        ("describe", "bob"),
         ("share", "local"),
         ("end_share", "local"),
     ] {
@@ -678,35 +679,89 @@ fn tokens_change_while_the_server_runs() {
 }
 
 #[test]
+fn a_new_configuration_holds_for_principals_who_are_served() {
+    let house = House::start(Place::Files, "");
+    let alice = house.enter("one");
+    let echo = || {
+        let call = json!({"name": "echo", "arguments": {}});
+        let answer = house.ask(&alice, &Ask::Session("tools/call", call));
+        assert!(answer.body.contains("got"), "{answer:?}");
+    };
+    let status = || {
+        let path = "/v1/offload?tool=journal".to_owned();
+        let ask = Ask::Api("POST", path, "some words\n".repeat(250));
+        house.ask(&alice, &ask).status
+    };
+    echo();
+    assert_eq!(status(), 200);
+    let page = Ask::Page("GET", "/".to_owned(), String::new());
+    assert_eq!(house.ask(&alice, &page).status, 200);
+    let config = house.tool.home().join("spillgate.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    let text = text.replace("max_tokens = 1000", "max_tokens = 100");
+    fs::write(&config, text).unwrap();
+    let is_new = (0..100).any(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        status() == 201
+    });
+    assert!(is_new, "the API still has the old rules");
+    // The session goes on, and nothing that it did is forgotten.
+    echo();
+    let mut house = house;
+    let id = house.child.id().to_string();
+    let killed = std::process::Command::new("kill").arg(&id).status();
+    assert!(killed.unwrap().success());
+    house.child.wait().unwrap();
+    let find = std::process::Command::new("find")
+        .arg(house.tool.home())
+        .args(["-path", "*/tenants/t-*/ledger.ndjson"])
+        .output();
+    let found = String::from_utf8(find.unwrap().stdout).unwrap();
+    let ledger = fs::read_to_string(found.trim()).unwrap();
+    let entries = ledger
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let inline = entries.filter(|entry| entry["exit"] == "inline");
+    let results: u64 = inline.map(|entry| entry["results"].as_u64().unwrap()).sum();
+    assert!(results >= 3, "{ledger}");
+}
+
+#[test]
 fn tenants_need_principals() {
     let tool = Tool::new();
     let config = tool.home().join("spillgate.toml");
     let tokens = tool.home().join("tokens");
+    let operator = tool.home().join("operator");
     fs::write(&tokens, "nameless\n").unwrap();
+    fs::write(&operator, "local: secret\n").unwrap();
     let with = |text: &str, args: &[&str]| {
         fs::write(&config, text).unwrap();
         let config = config.display().to_string();
         let (error, code) = tool.error(&[args, &["--config", &config]].concat());
         format!("{code} {}\n  {}", error["message"], error["hint"])
     };
-    let tokens = tokens.display().to_string();
+    let [tokens, operator] = [tokens, operator].map(|file| file.display().to_string());
     let serve = ["serve", "--listen", "0"];
     let on = "[tenants]\nenabled = true\n";
     let all = [
         with(on, &serve),
         with(on, &["serve", "--listen", "0", "--token-file", &tokens]),
+        with(on, &["serve", "--listen", "0", "--token-file", &operator]),
         with(&format!("{on}[tenants.named.\" \"]\n"), &serve),
         with(&format!("{on}quotas = 1\n"), &serve),
         with("", &["share", "kqvbnrtzaewmxo", "--with", "bob"]),
         with(on, &["share", "kqvbnrtzaewmxo", "--with", "bob"]),
     ];
     let all = all.join("\n").replace(&tokens, "TOKENS");
+    let all = all.replace(&operator, "TOKENS");
     let all = all.replace(&tool.home().display().to_string(), "HOME");
     insta::assert_snapshot!(all, @r#"
     1 "`tenants.enabled` gives each principal a store of its own, but clients send no token"
       "set [http.auth], or pass --token-file FILE; docs/tenants.md has an example"
     1 "token 1 of the token file TOKENS has no name"
-      "with `tenants.enabled`, write `NAME: TOKEN`; the tokens of one name have the same store"
+      "with `tenants.enabled`, write `NAME: TOKEN`; the tokens of one name have the same store, and the name `local` is reserved for the operator"
+    1 "token 1 of the token file TOKENS has no name"
+      "with `tenants.enabled`, write `NAME: TOKEN`; the tokens of one name have the same store, and the name `local` is reserved for the operator"
     1 "HOME/spillgate.toml:3: `tenants.named. `: is no principal: the name of a principal has a control character, or white space at its beginning or end"
       "write the name of a token, or the subject of an access token"
     1 "HOME/spillgate.toml:3: `tenants.quotas`: there is no such setting"

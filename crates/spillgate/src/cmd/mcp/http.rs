@@ -25,7 +25,7 @@ use tokio::time::{sleep, timeout};
 use super::tokens::{self, TokenSources};
 use crate::args::Common;
 #[cfg(feature = "ui")]
-use crate::cmd::ui::{Viewer, Watch, page};
+use crate::cmd::ui::{Viewer, Watch, page, turns};
 use crate::failure::{Failure, Fault};
 use crate::net;
 use crate::server_args::Mcp;
@@ -130,7 +130,7 @@ fn with_page(
         (None, crate::tenants::pages(tenants, may))
     } else {
         let door = Arc::new(Door::new(Arc::new(SystemClock), has_tokens));
-        let page = page(&served.app, Viewer::Client, door, watch)?;
+        let page = page(&served.app, Viewer::Client, door, turns(), watch)?;
         (page.link(), page.router())
     };
     let path = path.unwrap_or_else(|| format!("{prefix}/"));

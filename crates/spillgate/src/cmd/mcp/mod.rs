@@ -13,7 +13,8 @@ pub(crate) use self::lookups::LookupsIn;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::RecvTimeoutError;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 #[cfg(feature = "serve")]
@@ -21,7 +22,9 @@ use futures_util::future::BoxFuture;
 use spillgate_artifact::{Clock, SystemClock};
 use spillgate_extract::Extractor;
 use spillgate_gateway::{Gateway, Hub, own_tools};
-use spillgate_offload::{Audience, Offloader};
+#[cfg(feature = "serve")]
+use spillgate_http_api::Api;
+use spillgate_offload::{Audience, FileLedger, Offloader};
 use spillgate_retrieval::RetrievalTools;
 use spillgate_retrieval::audience;
 use spillgate_transport::{HttpServer, ServerCommand, ServerSpec, StandardConnector, Transport};
@@ -97,63 +100,63 @@ pub(crate) fn serve(common: &Common, mcp: &Mcp, whom: For) -> Result<u8, Failure
     let tenants = match mcp.http.is_some() && app.settings.tenants.enabled {
         true => {
             let _in_runtime = runtime.enter();
-            let has_api = whom == For::Programs;
-            Some(Tenants::new(Arc::clone(&app), mcp, hub.clone(), has_api)?)
+            let turns = api.as_ref().map(Api::turns);
+            Some(Tenants::new(Arc::clone(&app), mcp, hub.clone(), turns)?)
         }
         false => None,
     };
-    let code = std::thread::scope(|scope| {
-        let (ended, wait) = std::sync::mpsc::channel::<()>();
-        let tidied = &app;
-        #[cfg(feature = "serve")]
-        let all = tenants.clone();
-        scope.spawn(move || {
-            tidied.clear_leftovers();
-            while wait.recv_timeout(SWEEP_EVERY) == Err(RecvTimeoutError::Timeout) {
-                tidied.tidy_in_background();
-                #[cfg(feature = "serve")]
-                if let Some(tenants) = &all {
-                    tenants.tidy();
-                }
+    let tidied = Arc::clone(&app);
+    #[cfg(feature = "serve")]
+    let all = tenants.clone();
+    let tidying = Tidying::begin(move |wait| {
+        tidied.clear_leftovers();
+        while wait.recv_timeout(SWEEP_EVERY) == Err(RecvTimeoutError::Timeout) {
+            tidied.tidy_in_background();
+            #[cfg(feature = "serve")]
+            if let Some(tenants) = &all {
+                tenants.tidy();
             }
-        });
-        let code = runtime.block_on(async {
-            if let Some(hub) = &hub {
-                #[cfg(feature = "telemetry")]
-                if exporting.is_some() {
-                    hub.trace_by(Arc::new(Joined::default()));
-                }
-                #[cfg(not(feature = "serve"))]
-                let then = |_: App| std::future::ready(()).boxed();
-                #[cfg(feature = "serve")]
-                let then = reloading(tenants.clone());
-                let asked = (common.clone(), mcp.clone());
-                tokio::spawn(reload::watch(Arc::clone(hub), app.files(), asked, then));
-            }
-            match (mcp.http, hub) {
-                (None, Some(hub)) => Ok(spillgate_gateway::run(hub).await?),
-                #[cfg(not(feature = "serve"))]
-                _ => unreachable!(
-                    "invariant: only `serve` and `--http` have no gateway on standard streams"
-                ),
-                #[cfg(feature = "serve")]
-                (listen, hub) => {
-                    let address = match listen {
-                        Some(Listen::At(address)) => address,
-                        _ => app.settings.http.listen,
-                    };
-                    let served = http::Served {
-                        app: Arc::clone(&app),
-                        hub,
-                        tenants: tenants.clone(),
-                    };
-                    http::serve(&served, (common, mcp), address, api).await
-                }
-            }
-        });
-        drop(ended);
-        code
+        }
     });
+    let code = runtime.block_on(async {
+        if let Some(hub) = &hub {
+            #[cfg(feature = "telemetry")]
+            if exporting.is_some() {
+                hub.trace_by(Arc::new(Joined::default()));
+            }
+            #[cfg(not(feature = "serve"))]
+            let then = |_: App| std::future::ready(()).boxed();
+            #[cfg(feature = "serve")]
+            let then = reloading(tenants.clone());
+            let asked = (common.clone(), mcp.clone(), Arc::clone(&app.ledger));
+            tokio::spawn(reload::watch(Arc::clone(hub), app.files(), asked, then));
+        }
+        match (mcp.http, hub) {
+            (None, Some(hub)) => Ok(spillgate_gateway::run(hub).await?),
+            #[cfg(not(feature = "serve"))]
+            _ => unreachable!(
+                "invariant: only `serve` and `--http` have no gateway on standard streams"
+            ),
+            #[cfg(feature = "serve")]
+            (listen, hub) => {
+                let address = match listen {
+                    Some(Listen::At(address)) => address,
+                    _ => app.settings.http.listen,
+                };
+                let served = http::Served {
+                    app: Arc::clone(&app),
+                    hub,
+                    tenants: tenants.clone(),
+                };
+                http::serve(&served, (common, mcp), address, api).await
+            }
+        }
+    });
+    #[cfg(feature = "serve")]
+    if let Some(tenants) = &tenants {
+        tenants.end_tidying();
+    }
+    tidying.end(TIDIES);
     #[cfg(feature = "serve")]
     if let Some(tenants) = &tenants {
         tenants.flush();
@@ -180,6 +183,36 @@ fn reloading(tenants: Option<Arc<Tenants>>) -> impl Fn(App) -> BoxFuture<'static
     }
 }
 
+/// How long the end of the process waits for the tidying of a store. A sweep of a bucket can take much
+/// longer; if it is broken off, a later one does the rest.
+const TIDIES: Duration = Duration::from_secs(2);
+
+/// A thread that tidies stores while a server runs.
+struct Tidying {
+    /// The thread should end when this is dropped.
+    ended: Sender<()>,
+    /// Is disconnected when the thread has ended.
+    done: Receiver<()>,
+}
+
+impl Tidying {
+    fn begin(work: impl FnOnce(Receiver<()>) + Send + 'static) -> Self {
+        let (ended, wait) = channel();
+        let (working, done) = channel::<()>();
+        std::thread::spawn(move || {
+            let _working = working;
+            work(wait);
+        });
+        Self { ended, done }
+    }
+
+    /// Ends the thread, but waits for it only so long.
+    fn end(self, patience: Duration) {
+        drop(self.ended);
+        let _ = self.done.recv_timeout(patience);
+    }
+}
+
 /// Whether there is a server to put the gateway in front of.
 fn has_servers(app: &App, mcp: &Mcp) -> Result<bool, Failure> {
     if !app.settings.serve.mcp {
@@ -199,9 +232,9 @@ fn runtime(mcp: &Mcp) -> std::io::Result<Runtime> {
     builder.enable_all().build()
 }
 
-/// Builds the gateway from the current configuration.
-fn load(common: &Common, mcp: &Mcp) -> Result<(App, Gateway), Failure> {
-    let app = App::for_gateway(common, &mcp.limits())?;
+/// Builds the gateway from the current configuration. It records in the ledger that is used already.
+fn load(common: &Common, mcp: &Mcp, ledger: &Arc<FileLedger>) -> Result<(App, Gateway), Failure> {
+    let app = App::for_gateway(common, &mcp.limits())?.recording_in(ledger);
     let gateway = gateway(&app, mcp)?;
     Ok((app, gateway))
 }
@@ -406,6 +439,18 @@ fn name_of(command: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_end_does_not_wait_for_a_long_sweep() {
+        let begun = std::time::Instant::now();
+        let long = Tidying::begin(|_| std::thread::sleep(Duration::from_secs(60)));
+        long.end(Duration::from_millis(50));
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        // A thread that waits ends at once.
+        let short = Tidying::begin(|wait| assert!(wait.recv().is_err()));
+        short.end(Duration::from_secs(60));
+        assert!(begun.elapsed() < Duration::from_secs(30));
+    }
 
     #[test]
     fn servers_are_named_by_what_runs() {

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use futures_util::future::BoxFuture;
 use spillgate_gateway::Hub;
+use spillgate_offload::FileLedger;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
@@ -26,7 +27,7 @@ pub(super) type Mark = Option<(SystemTime, u64)>;
 pub(super) async fn watch(
     hub: Arc<Hub>,
     files: Vec<PathBuf>,
-    (common, mcp): (Common, Mcp),
+    (common, mcp, ledger): (Common, Mcp, Arc<FileLedger>),
     then: impl Fn(App) -> BoxFuture<'static, ()>,
 ) {
     let mut known = marks(&files);
@@ -37,13 +38,13 @@ pub(super) async fn watch(
             continue;
         }
         known = now;
-        let (common, asked) = (common.clone(), mcp.clone());
-        match spawn_blocking(move || load(&common, &asked)).await {
+        let (common, asked, ledger) = (common.clone(), mcp.clone(), Arc::clone(&ledger));
+        match spawn_blocking(move || load(&common, &asked, &ledger)).await {
             Ok(Ok((app, gateway))) => {
                 hub.reload(gateway).await;
                 then(app).await;
                 let but = if mcp.http.is_some() {
-                    ", except for `[http]`, which is read only at the start"
+                    ", except for `[http]` and `tenants.enabled`, which need a restart"
                 } else {
                     ""
                 };

@@ -66,7 +66,7 @@ impl TokenSources {
             None => Ok(()),
             Some((number, _)) => {
                 let what = format!("token {number} of {place} has no name");
-                let hint = "with `tenants.enabled`, write `NAME: TOKEN`; the tokens of one name have the same store";
+                let hint = "with `tenants.enabled`, write `NAME: TOKEN`; the tokens of one name have the same store, and the name `local` is reserved for the operator";
                 Err(Failure::new("config", Fault::Caller, what).hint(hint))
             }
         }
