@@ -41,6 +41,10 @@ pub const PREFIX: &str = "/v1";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller(pub String);
 
+/// Tells whether the token with which a caller came in is valid still, for sessions that outlive a request.
+#[derive(Clone)]
+pub struct StillValid(pub Arc<dyn Fn() -> bool + Send + Sync>);
+
 /// Limits of the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ApiLimits {

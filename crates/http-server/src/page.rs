@@ -68,6 +68,8 @@ async fn admitted(
         if let Ok(owner) = inner.authenticator.ask(&headers).await {
             let caller = inner.caller(&owner)?;
             request.extensions_mut().insert(caller);
+            let validity = inner.authenticator.validity(&owner);
+            request.extensions_mut().insert(validity);
         }
     }
     Ok((request, permit))

@@ -22,7 +22,7 @@ use data_encoding::HEXLOWER;
 use maud::{Markup, html};
 use parking_lot::Mutex;
 use spillgate_artifact::{Clock, Timestamp};
-use spillgate_http_api::{Caller, Problem};
+use spillgate_http_api::{Caller, Problem, StillValid};
 use subtle::ConstantTimeEq;
 
 use crate::PREFIX;
@@ -32,8 +32,12 @@ use crate::frame::{self, bare};
 /// Bytes of a token or of the secret of a session.
 const SECRET: usize = 32;
 
-/// Maximum number of sessions. The oldest one ends if another begins.
-const SESSIONS: usize = 64;
+/// Maximum number of sessions of all callers. The oldest one ends if another begins.
+const SESSIONS: usize = 256;
+
+/// Maximum number of sessions of a caller. The caller's oldest one ends if another begins, so that
+/// nobody ends the sessions of others by many logins.
+const SESSIONS_OF_ONE: usize = 8;
 
 /// How long a session lasts.
 const LASTS: Duration = Duration::from_secs(12 * 60 * 60);
@@ -66,6 +70,15 @@ struct Session {
     secret: String,
     caller: String,
     since: Timestamp,
+    /// Whether the token of the login is valid still; `None` for the link, which is valid as long as
+    /// the program runs.
+    validity: Option<StillValid>,
+}
+
+impl Session {
+    fn is_valid(&self) -> bool {
+        self.validity.as_ref().is_none_or(|validity| validity.0())
+    }
 }
 
 fn secret() -> String {
@@ -102,9 +115,13 @@ impl Door {
     }
 
     /// Begins a session and returns the secret of its cookie.
-    fn begin(&self, caller: String) -> String {
+    fn begin(&self, caller: String, validity: Option<StillValid>) -> String {
         let mut sessions = self.sessions.lock();
-        if sessions.len() == SESSIONS {
+        let of_caller = sessions.iter().filter(|one| one.caller == caller).count();
+        if of_caller >= SESSIONS_OF_ONE {
+            let oldest = sessions.iter().position(|one| one.caller == caller);
+            sessions.remove(oldest.expect("invariant: there are some"));
+        } else if sessions.len() >= SESSIONS {
             sessions.remove(0);
         }
         let secret = secret();
@@ -112,6 +129,7 @@ impl Door {
             secret: secret.clone(),
             caller,
             since: self.clock.now(),
+            validity,
         });
         secret
     }
@@ -120,7 +138,7 @@ impl Door {
     fn caller(&self, secret: &str) -> Option<String> {
         let now = self.clock.now();
         let mut sessions = self.sessions.lock();
-        sessions.retain(|one| one.since.age_at(now) < LASTS);
+        sessions.retain(|one| one.since.age_at(now) < LASTS && one.is_valid());
         let found = sessions.iter().find(|one| is_same(&one.secret, secret));
         found.map(|one| one.caller.clone())
     }
@@ -275,7 +293,8 @@ fn let_in(door: &Door, request: &Request, token: Option<&str>) -> axum::response
         let status = StatusCode::UNAUTHORIZED;
         return (status, bare("Log in", &form(door, true))).into_response();
     };
-    let secret = door.begin(caller);
+    let validity = request.extensions().get::<StillValid>().cloned();
+    let secret = door.begin(caller, validity);
     let name = cookie_name(request);
     let seconds = LASTS.as_secs();
     let cookie =

@@ -119,7 +119,7 @@ impl Tenants {
         let limits = base.settings.tenants.limits(Some(principal));
         let app = base.of_tenant((&self.key.partition(principal), Some(principal)), &limits)?;
         let hub = self.hub.as_ref().map(|hub| {
-            let gateway = mcp::gateway(&app, &self.mcp)?;
+            let gateway = self.gateway(&app)?;
             Ok::<_, Failure>(hub.beside(gateway))
         });
         let hub = hub.transpose()?;
@@ -132,6 +132,14 @@ impl Tenants {
             page: Mutex::default(),
             used: Mutex::new(Instant::now()),
         })
+    }
+
+    /// Returns the gateway of a principal. What its servers list is not read from the file that all
+    /// gateways of this machine share: resources, tasks and texts can be a principal's own.
+    fn gateway(&self, app: &App) -> Result<Gateway, Failure> {
+        let mut gateway = mcp::gateway(app, &self.mcp)?;
+        gateway.several.known = None;
+        Ok(gateway)
     }
 
     /// Returns the API of a principal, if there is one.
@@ -151,7 +159,7 @@ impl Tenants {
         let app = base.of_tenant((&self.key.partition(principal), Some(principal)), &limits)?;
         let app = app.recording_in(&tenant.app.ledger);
         let hub = tenant.hub.as_ref();
-        let gateway = hub.map(|_| mcp::gateway(&app, &self.mcp)).transpose()?;
+        let gateway = hub.map(|_| self.gateway(&app)).transpose()?;
         let api = self.api(&app)?;
         let new = Tenant {
             doors: Arc::new(tenant.doors.with_api(api, limits.requests_per_minute)),

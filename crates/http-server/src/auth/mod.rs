@@ -13,6 +13,7 @@ use axum::http::{HeaderMap, StatusCode};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use spillgate_artifact::{Clock, Principal};
+use spillgate_http_api::StillValid;
 
 pub(crate) use jwt::{Verifier, WELL_KNOWN};
 pub(crate) use keys::checked;
@@ -124,9 +125,17 @@ impl Authenticator {
 
     /// Whether the owner of a session could come in still: a token may have been taken out of its file.
     pub(crate) fn still_knows(&self, owner: &SessionOwner) -> bool {
+        self.validity(owner).0()
+    }
+
+    /// Returns what tells whether an owner could come in still.
+    pub(crate) fn validity(&self, owner: &SessionOwner) -> StillValid {
         match (self, owner) {
-            (Self::Bearer(tokens), SessionOwner::Token { hash, .. }) => tokens.has(hash),
-            _ => true,
+            (Self::Bearer(tokens), SessionOwner::Token { hash, name }) => {
+                let (tokens, hash, name) = (tokens.clone(), *hash, name.clone());
+                StillValid(Arc::new(move || tokens.has(&hash, name.as_ref())))
+            }
+            _ => StillValid(Arc::new(|| true)),
         }
     }
 

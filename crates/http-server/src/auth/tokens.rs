@@ -44,8 +44,11 @@ impl ValidTokens {
         self.0.read().is_empty()
     }
 
-    pub(crate) fn has(&self, hash: &[u8; 32]) -> bool {
-        self.0.read().iter().any(|known| known.hash == *hash)
+    /// Whether a token is valid and still belongs to the same principal.
+    pub(crate) fn has(&self, hash: &[u8; 32], name: Option<&Principal>) -> bool {
+        let known = self.0.read();
+        let is_same = |known: &Known| known.hash == *hash && known.name.as_ref() == name;
+        known.iter().any(is_same)
     }
 
     /// Whether a principal has a token.

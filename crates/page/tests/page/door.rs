@@ -1,10 +1,13 @@
 //! Who comes in, and from where.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use axum::body::Body;
 use axum::http::Request;
 use axum::http::header::ORIGIN;
 use insta::assert_snapshot;
-use spillgate_http_api::Caller;
+use spillgate_http_api::{Caller, StillValid};
 
 use crate::house::{House, Rights};
 
@@ -125,6 +128,10 @@ async fn where_clients_have_tokens_a_person_logs_in_with_one() {
     let known = Request::post("/login").body(Body::from("token=good"));
     let mut known = known.unwrap();
     known.extensions_mut().insert(Caller("token 1".to_owned()));
+    let is_valid = Arc::new(AtomicBool::new(true));
+    let asked = Arc::clone(&is_valid);
+    let validity = StillValid(Arc::new(move || asked.load(Ordering::Relaxed)));
+    known.extensions_mut().insert(validity);
     let welcome = house.send(known).await;
     assert_eq!(welcome.status, 200);
     house.keep_cookie(&welcome);
@@ -145,6 +152,33 @@ async fn where_clients_have_tokens_a_person_logs_in_with_one() {
     let place = house.base.path().display().to_string();
     assert!(!house.get("/").await.text().contains(&place));
     assert!(House::new().await.get("/").await.text().contains(" · /"));
+    // A session ends with the token of its login.
+    is_valid.store(false, Ordering::Relaxed);
+    assert_eq!(house.get("/").await.status, 401);
+}
+
+#[tokio::test]
+async fn many_logins_end_only_the_sessions_of_the_same_caller() {
+    let rights = Rights {
+        is_owner: false,
+        has_tokens: true,
+    };
+    let mut house = House::with(rights);
+    let login = |who: &str| {
+        let mut request = Request::post("/login").body(Body::empty()).unwrap();
+        request.extensions_mut().insert(Caller(who.to_owned()));
+        request
+    };
+    let welcome = house.send(login("alice")).await;
+    house.keep_cookie(&welcome);
+    for _ in 0..300 {
+        house.send(login("bob")).await;
+    }
+    assert_eq!(house.get("/").await.status, 200);
+    for _ in 0..8 {
+        house.send(login("alice")).await;
+    }
+    assert_eq!(house.get("/").await.status, 401);
 }
 
 #[tokio::test]
