@@ -45,6 +45,12 @@ pub struct Caller(pub String);
 #[derive(Clone)]
 pub struct StillValid(pub Arc<dyn Fn() -> bool + Send + Sync>);
 
+impl fmt::Debug for StillValid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StillValid({})", self.0())
+    }
+}
+
 /// Limits of the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ApiLimits {
