@@ -17,10 +17,36 @@ use crate::wiring::App;
 
 /// How often the files are checked. File-system notifications would be faster, but not every file
 /// system supports them, and they easily miss an editor that replaces a file.
-pub(super) const LOOK_EVERY: Duration = Duration::from_secs(2);
+const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Modification time and length of a file; `None` if it does not exist.
-pub(super) type Mark = Option<(SystemTime, u64)>;
+type Mark = Option<(SystemTime, u64)>;
+
+/// Waits for changes of files.
+pub(super) struct Changes {
+    files: Vec<PathBuf>,
+    known: Vec<Mark>,
+}
+
+impl Changes {
+    /// Returns what waits for changes after now.
+    pub(super) fn of(files: Vec<PathBuf>) -> Self {
+        let known = marks(&files);
+        Self { files, known }
+    }
+
+    /// Returns once a file differs from the last look at it.
+    pub(super) async fn next(&mut self) {
+        loop {
+            sleep(LOOK_EVERY).await;
+            let now = marks(&self.files);
+            if now != self.known {
+                self.known = now;
+                return;
+            }
+        }
+    }
+}
 
 /// Applies the configuration whenever one of its files changes, also by `then`. An invalid configuration is logged,
 /// and the last valid one stays in use.
@@ -30,14 +56,9 @@ pub(super) async fn watch(
     (common, mcp, ledger): (Common, Mcp, Arc<FileLedger>),
     then: impl Fn(App) -> BoxFuture<'static, ()>,
 ) {
-    let mut known = marks(&files);
+    let mut changes = Changes::of(files);
     loop {
-        sleep(LOOK_EVERY).await;
-        let now = marks(&files);
-        if now == known {
-            continue;
-        }
-        known = now;
+        changes.next().await;
         let (common, asked, ledger) = (common.clone(), mcp.clone(), Arc::clone(&ledger));
         match spawn_blocking(move || load(&common, &asked, &ledger)).await {
             Ok(Ok((app, gateway))) => {
@@ -62,7 +83,7 @@ pub(super) async fn watch(
     }
 }
 
-pub(super) fn marks(files: &[PathBuf]) -> Vec<Mark> {
+fn marks(files: &[PathBuf]) -> Vec<Mark> {
     let mark = |file: &PathBuf| {
         let found = std::fs::metadata(file).ok()?;
         Some((found.modified().ok()?, found.len()))

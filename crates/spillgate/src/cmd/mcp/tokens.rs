@@ -6,9 +6,8 @@ use std::path::PathBuf;
 
 use spillgate_http_server::{Token, ValidTokens};
 use tokio::task::spawn_blocking;
-use tokio::time::sleep;
 
-use super::reload::{LOOK_EVERY, marks};
+use super::reload::Changes;
 use crate::failure::{Failure, Fault};
 
 /// Where the tokens are.
@@ -80,14 +79,9 @@ pub(super) async fn watch(sources: TokenSources, valid: ValidTokens) {
     if files.is_empty() {
         return;
     }
-    let mut known = marks(&files);
+    let mut changes = Changes::of(files);
     loop {
-        sleep(LOOK_EVERY).await;
-        let now = marks(&files);
-        if now == known {
-            continue;
-        }
-        known = now;
+        changes.next().await;
         let again = sources.clone();
         match spawn_blocking(move || again.read()).await {
             Ok(Ok(tokens)) => {
