@@ -64,7 +64,7 @@ pub(crate) fn measure(curves: &mut Curves) -> Result<()> {
     Ok(())
 }
 
-/// Makes one round. What is measured starts anew for each, so that its memory is that of these
+/// Makes one round. It starts a new process for each, so that the memory is that of these
 /// clients.
 fn round(
     curves: &Curves,

@@ -355,7 +355,7 @@ impl Offloader {
     pub(crate) fn ends_of(&self, handle: Handle) -> Result<(TwoEnds, bool), RetrieveError> {
         let artifact = match self.artifact(handle) {
             Ok(artifact) => artifact,
-            // Nothing of it is shown, whoever has it.
+            // Nothing of it is shown, also not to its owner.
             Err(error) if error.hides_secrets() => {
                 return Ok((TwoEnds::of_text(withheld_text()), false));
             }

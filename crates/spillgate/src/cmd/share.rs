@@ -14,7 +14,7 @@ use crate::wiring::App;
 
 pub(crate) fn share(app: &App, asked: &store_args::Share, out: &Output) -> Result<u8, Failure> {
     if !app.settings.tenants.enabled {
-        let what = "there are no tenants: whoever knows a handle can read its output";
+        let what = "there are no tenants: every client that knows a handle can read its output";
         return Err(Failure::new("config", Fault::Caller, what)
             .hint("set `enabled = true` in [tenants]; docs/tenants.md describes them")
             .code(2));

@@ -219,7 +219,7 @@ fn sessions_read_what_sessions_of_other_replicas_stored() {
         let (_, answer) = other.legacy(&there, "tools/call", &called(tool, &arguments));
         assert!(text(&answer).contains(part), "{tool}: {answer}");
     }
-    // A session stays with its replica. A client that meets another one is told to begin anew.
+    // A session stays with its replica. Another replica answers 404, so that the client starts a new session.
     let (head, lost) = other.legacy(&here, "tools/list", &json!({}));
     assert!(head.contains(" 404 "), "{head}");
     let told = lost["error"]["message"].as_str().unwrap();

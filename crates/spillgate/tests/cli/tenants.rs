@@ -766,7 +766,7 @@ fn tenants_need_principals() {
       "write the name of a token, or the subject of an access token"
     1 "HOME/spillgate.toml:3: `tenants.quotas`: there is no such setting"
       "did you mean `quota`?"
-    2 "there are no tenants: whoever knows a handle can read its output"
+    2 "there are no tenants: every client that knows a handle can read its output"
       "set `enabled = true` in [tenants]; docs/tenants.md describes them"
     1 "no stored artifact kqvbnrtzaewmxo: It was never stored here."
       "`spillgate ls` lists what is stored; --store DIR looks elsewhere"
