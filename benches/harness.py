@@ -25,8 +25,8 @@ class Env:
     """Paths, and the bare environment of every command: no user configuration, no UTF-8 cost for the rivals (`LC_ALL=C`
     is the faster setting for sed, tail and head), no network beyond this machine."""
 
-    def __init__(self, binary, tools, cache, scratch, quick, fastmcp_python):
-        self.binary, self.tools, self.cache, self.scratch = binary, tools, cache, scratch
+    def __init__(self, binary, tools, cache, scratch, quick, fastmcp_python, old=""):
+        self.binary, self.old, self.tools, self.cache, self.scratch = binary, old, tools, cache, scratch
         self.quick, self.fastmcp_python = quick, fastmcp_python
         dead = "http://127.0.0.1:9"
         self.variables = {

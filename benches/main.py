@@ -10,6 +10,7 @@ import sys
 import tempfile
 
 import bucket
+import commands
 import extract
 import files
 import guarded
@@ -22,7 +23,7 @@ import search
 import upload
 from harness import Env, Report
 
-SECTIONS = ("grep", "read", "query", "search", "outline", "extract", "capture", "memory", "guarded", "hook", "upload", "relay", "relay-http", "clients", "throughput", "peak", "start")
+SECTIONS = ("grep", "read", "query", "search", "outline", "extract", "capture", "memory", "guarded", "hook", "upload", "commands", "relay", "relay-http", "clients", "throughput", "peak", "start")
 # Only if it is named: it needs a server that `cargo xtask test-doors` installs.
 BY_NAME = ("bucket",)
 
@@ -30,6 +31,7 @@ BY_NAME = ("bucket",)
 def arguments():
     parser = argparse.ArgumentParser(prog="benches/run.sh")
     parser.add_argument("--binary", required=True, help="the spillgate to measure")
+    parser.add_argument("--old", default="", help="an older spillgate, which `commands` measures in turns with this one")
     parser.add_argument("--tools", required=True, help="folder of the compiled helpers")
     parser.add_argument("--cache", required=True, help="folder that keeps the generated logs")
     parser.add_argument("--results", required=True, help="Markdown file to write")
@@ -117,6 +119,8 @@ def sections(env, report, wanted):
         yield "upload", lambda: upload.upload(env, report, 11 if env.quick else 31)
     if "bucket" in wanted:
         yield "bucket", lambda: bucket.bucket(env, report)
+    if "commands" in wanted:
+        yield "commands", lambda: commands.commands(env, report)
     if "relay" in wanted:
         yield "relay", lambda: relay.relay(env, report)
     if "relay-http" in wanted:
@@ -135,7 +139,7 @@ def main():
     given = arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the scratch folders are removed in this case, too
     scratch = tempfile.mkdtemp(prefix="scratch-", dir=given.cache)
-    env = Env(given.binary, given.tools, given.cache, scratch, given.quick, given.fastmcp)
+    env = Env(given.binary, given.tools, given.cache, scratch, given.quick, given.fastmcp, given.old)
     report = Report(progress)
     head = machine(env)
     progress(head)

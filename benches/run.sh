@@ -8,9 +8,10 @@
 #   benches/run.sh                 all of it: about 10 minutes and 6 GB of disk
 #   benches/run.sh --quick         128 MB only, fewer rounds: under a minute once built
 #   benches/run.sh relay start     some of them: grep read query search outline extract capture memory
-#                                  guarded hook upload relay relay-http clients throughput peak start (the last six are the gateway's)
+#                                  guarded hook upload commands relay relay-http clients throughput peak start (the last six are the gateway's)
 #   benches/run.sh bucket          a bucket beside rclone: 10 GB of disk, not part of the rest (benches/bucket.py)
 #   benches/run.sh --binary PATH   measure that binary instead of building one
+#   benches/run.sh commands --old PATH   whole commands and large results, in turns with an older binary
 #
 # SPILLGATE_BENCH_DIR      keeps the generated logs (default target/bench-corpus; it also decides which disk is measured)
 # SPILLGATE_BENCH_FASTMCP  a Python that has FastMCP (default .peers/python, from `cargo xtask peers`)
@@ -28,6 +29,7 @@ while (($#)); do
   case $1 in
     -h | --help) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "benches/run.sh"; exit ;;
     --binary) binary=${2:?--binary PATH}; shift ;;
+    --old) arguments+=("$1" "$(realpath "${2:?--old PATH}")"); shift ;;
     --only) arguments+=("$1" "${2:?--only LIST}"); wanted+=",$2"; shift ;;
     -*) arguments+=("$1") ;;
     *) arguments+=("$1"); wanted+=",$1" ;;
@@ -44,7 +46,7 @@ wants() {
 
 for need in rg:ripgrep jq:jq fdfind:fd-find; do
   if [[ $need == fd* ]] && { ! wants guarded || command -v fd >/dev/null; }; then continue; fi
-  if wants grep read query search guarded && ! command -v "${need%:*}" >/dev/null; then
+  if wants grep read query search guarded commands && ! command -v "${need%:*}" >/dev/null; then
     if [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
       apt-get install -y --no-install-recommends "${need#*:}" >&2
     else
@@ -69,7 +71,7 @@ done
 "$fastmcp" -c 'import fastmcp' 2>/dev/null || fastmcp=
 
 # Rivals without a system package. If they cannot be installed, their rows are left out with a note.
-wants query && [[ ! -x $tools/bin/jaq ]] && cargo install jaq --locked --quiet --root "$tools" >&2 || true
+wants query commands && [[ ! -x $tools/bin/jaq ]] && cargo install jaq --locked --quiet --root "$tools" >&2 || true
 if wants search && [[ -n $fastmcp && ! -d $tools/python/tantivy ]]; then
   "$fastmcp" -m pip install --quiet --target "$tools/python" tantivy >&2 || true
 fi
