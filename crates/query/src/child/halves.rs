@@ -1,5 +1,6 @@
 //! Reads and checks large data on two threads, a half each.
 
+use std::borrow::Cow;
 use std::io;
 use std::thread::{Builder, scope};
 
@@ -31,30 +32,31 @@ impl Checked {
     };
 }
 
-/// Returns `length` bytes of `input` from `from` on, which are read into `buffer`.
+/// Returns `length` bytes of `input` from `from` on. `buffer` is for few bytes; many have a buffer of
+/// their own.
 pub(crate) fn read<'a>(
     input: &'a dyn ByteSource,
     from: u64,
     length: u64,
     buffer: &'a mut Vec<u8>,
-) -> io::Result<&'a [u8]> {
+) -> io::Result<Cow<'a, [u8]>> {
     let size = usize::try_from(length).map_err(io::Error::other)?;
     if size < SHARED_FROM {
         let data = input.window(from, from.saturating_add(length), buffer)?;
         return match data.len() == size {
-            true => Ok(data),
+            true => Ok(Cow::Borrowed(data)),
             false => Err(io::ErrorKind::UnexpectedEof.into()),
         };
     }
-    *buffer = vec![0; size]; // from the system, which has zeros without writing them
-    let (left, right) = buffer.split_at_mut(size / 2);
+    let mut all = vec![0; size]; // from the system, which has zeros without writing them
+    let (left, right) = all.split_at_mut(size / 2);
     let middle = from.saturating_add(left.len() as u64);
     let (left, right) = both(
         || input.read_exact_at(left, from),
         || input.read_exact_at(right, middle),
     )?;
     left.and(right)?;
-    Ok(buffer)
+    Ok(Cow::Owned(all))
 }
 
 /// Checks data.
@@ -86,7 +88,10 @@ fn boundary(data: &[u8], at: usize) -> usize {
 }
 
 /// Runs both functions at the same time.
-fn both<T: Send>(left: impl FnOnce() -> T + Send, right: impl FnOnce() -> T) -> io::Result<(T, T)> {
+pub(crate) fn both<L: Send, R>(
+    left: impl FnOnce() -> L + Send,
+    right: impl FnOnce() -> R,
+) -> io::Result<(L, R)> {
     scope(|scope| {
         let left = Builder::new().stack_size(STACK).spawn_scoped(scope, left)?;
         let right = right();
@@ -132,7 +137,7 @@ mod tests {
         for length in [7, SHARED_FROM + 7] {
             let bytes = |from: usize| {
                 let (from, length) = (from as u64, length as u64);
-                read(&source, from, length, &mut Vec::new()).map(<[u8]>::to_vec)
+                read(&source, from, length, &mut Vec::new()).map(Cow::into_owned)
             };
             assert!(bytes(70).unwrap() == source[70..70 + length]);
             let error = bytes(source.len() - length + 1).unwrap_err();

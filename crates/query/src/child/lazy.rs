@@ -55,12 +55,21 @@ pub(crate) fn start<'a, 's>(
         }
     }
     // Without a member, nothing of the text has been validated yet.
-    let ends = end > 0 && json[end..].trim_ascii() == b"}";
+    let after = trimmed(&json[end..]).strip_prefix(b"}");
+    let ends = end > 0 && after.is_some_and(|after| trimmed(after).is_empty());
     match (ends, found) {
         (false, _) => Some((document(json)?, steps)),
         (true, Some(found)) => Some((found, rest)),
         (true, None) => Some((document(b"null")?, rest)),
     }
+}
+
+/// Returns a text without the white space of JSON at its start. Unlike for [`slice::trim_ascii_start`],
+/// a form feed is no white space.
+pub(crate) fn trimmed(text: &[u8]) -> &[u8] {
+    let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
+    let start = text.iter().position(|byte| !is_space(byte));
+    &text[start.unwrap_or(text.len())..]
 }
 
 /// Visits the values that `steps` lead to from `value`.

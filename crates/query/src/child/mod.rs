@@ -17,6 +17,7 @@ mod reading;
 mod repair;
 mod run;
 mod sink;
+mod split;
 mod table;
 mod text;
 
@@ -69,7 +70,7 @@ pub(crate) fn work(
 ) -> io::Result<()> {
     let mut buffer = Vec::new();
     let data = halves::read(input, request.from, request.length, &mut buffer)?;
-    let run = || -> io::Result<()> {
+    let run = move || -> io::Result<()> {
         let mut sink = sink::Sink::new(request, out);
         let message = match run::run(request, data, &mut sink) {
             Ok(summary) => Message::End(Box::new(summary)),

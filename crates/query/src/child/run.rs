@@ -20,6 +20,7 @@ use super::missing::missing;
 use super::plan::{FilterPlan, Step, StepKind, plan};
 use super::reading::{Readings, needed, readings};
 use super::sink::Sink;
+use super::split::{self, Found};
 use super::table::Table;
 use super::text::{too_deep, without_lone_surrogates};
 use crate::protocol::{Failure, Format, Reading, Refusal, Request, Summary};
@@ -32,11 +33,20 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const LARGEST_EXPLAINED: usize = 16 << 20;
 
 /// Runs a request and sends the results to the sink.
-pub(crate) fn run(request: &Request, data: &[u8], sink: &mut Sink<'_>) -> Result<Summary, Refusal> {
+pub(crate) fn run<'d>(
+    request: &Request,
+    data: impl Into<Cow<'d, [u8]>>,
+    sink: &mut Sink<'_>,
+) -> Result<Summary, Refusal> {
+    let mut data = data.into();
     let program = Program::compile(request)?;
-    let data = data.strip_prefix(BYTE_ORDER_MARK).unwrap_or(data);
+    let found = match (&program.parts, &mut data, request.format) {
+        (Some(parts), Cow::Owned(data), Format::Json) => split::find(data, &parts.plan.steps),
+        _ => None,
+    };
+    let data = data.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&data);
     let is_json = matches!(request.format, Format::Json | Format::Ndjson);
-    let checked = match is_json {
+    let checked = match is_json && found.is_none() {
         true => halves::check(data)?,
         false => Checked::UNCHANGED,
     };
@@ -50,7 +60,7 @@ pub(crate) fn run(request: &Request, data: &[u8], sink: &mut Sink<'_>) -> Result
         false => text,
     };
     let mut summary = match request.format {
-        Format::Json => document_of(request, &data, &program, sink)?,
+        Format::Json => document_of(request, &data, &program, found, sink)?,
         _ => records_of(request, &data, &program, sink),
     };
     summary.results = sink.results;
@@ -62,13 +72,17 @@ fn document_of(
     request: &Request,
     data: &[u8],
     program: &Program<'_>,
+    found: Option<Found>,
     sink: &mut Sink<'_>,
 ) -> Result<Summary, Refusal> {
     let runner = Runner::new(request, data, program, None);
-    let lazy = match &program.parts {
-        Some(parts) => lazy_start(data, &parts.plan.steps),
-        _ => None,
-    };
+    let lazy = program.parts.as_ref().and_then(|parts| match found {
+        Some(found) => Some((
+            document(&data[found.text])?,
+            &parts.plan.steps[found.steps..],
+        )),
+        None => lazy_start(data, &parts.plan.steps),
+    });
     if lazy.is_none()
         && let Some(at) = too_deep(data, request.depth)
     {
