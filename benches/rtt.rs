@@ -53,6 +53,7 @@ fn main() {
             let call = format!(r#""params":{{"name":"{tool}","arguments":{arguments}}}"#);
             let mut peer = ready(Site::connect(url), tool);
             calls(&mut peer, &call, number(warmup), number(count));
+            peer.end();
         }
         ["clients", tool, arguments, count, ms, url] => {
             let call = format!(r#""params":{{"name":"{tool}","arguments":{arguments}}}"#);
@@ -344,6 +345,26 @@ impl Site {
         }
     }
 
+    /// Sends a request with `body`.
+    fn request(&mut self, method: &str, body: &str) {
+        let (path, place, session, length) = (&self.path, &self.place, &self.session, body.len());
+        let request = format!(
+            "{method} /{path} HTTP/1.1\r\nhost: {place}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n{session}content-length: {length}\r\n\r\n{body}"
+        );
+        self.output
+            .get_mut()
+            .write_all(request.as_bytes())
+            .expect("the server takes the request");
+    }
+
+    /// Ends the session: a server has room for a number of them. Not every server supports it.
+    fn end(mut self) {
+        if !self.session.is_empty() {
+            self.request("DELETE", "");
+            self.response();
+        }
+    }
+
     fn line(&mut self) -> String {
         let mut line = String::new();
         let n = self.output.read_line(&mut line).expect("a line of text");
@@ -394,14 +415,7 @@ impl Site {
 
 impl Wire for Site {
     fn send(&mut self, frame: &str) {
-        let (path, place, session, length) = (&self.path, &self.place, &self.session, frame.len());
-        let request = format!(
-            "POST /{path} HTTP/1.1\r\nhost: {place}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n{session}content-length: {length}\r\n\r\n{frame}"
-        );
-        self.output
-            .get_mut()
-            .write_all(request.as_bytes())
-            .expect("the server takes the request");
+        self.request("POST", frame);
     }
 
     fn receive(&mut self, id: usize) -> Instant {
