@@ -22,6 +22,9 @@ const SIZES: [u64; 8] = [
 ];
 const QUICK: u64 = 128_000_000;
 
+/// A filter that reads every value of a larger document needs more memory than a query may use.
+const MOST_FILTERED: u64 = 128_000_000;
+
 /// `jq` reads a whole document into memory, and takes 20 s for each GB.
 const MOST_JSON: u64 = 1_000_000_000;
 
@@ -92,19 +95,24 @@ fn log(curves: &mut Curves, size: u64) -> Result<()> {
 }
 
 fn json(curves: &mut Curves, size: u64) -> Result<()> {
-    if ["query", "jq"]
-        .iter()
-        .all(|name| curves.has("size", name, size))
-    {
+    let queries = [
+        ("query (a path)", ".items[7].name", MOST_JSON),
+        ("query", "[.items[].price] | add", MOST_FILTERED),
+    ];
+    let queries = queries.iter().filter(|query| size <= query.2);
+    let mut names = queries.clone().map(|query| query.0).chain(["jq"]);
+    if names.all(|name| curves.has("size", name, size)) {
         return Ok(());
     }
     let (file, store) = (curves.scratch.join("json"), curves.scratch.join("store"));
     write_json(&file, size)?;
     let mut put = curves.program(&store);
     output(put.args(["put", "--max-bytes", "1"]).arg(&file))?;
-    let mut query = curves.program(&store);
-    query.args(["query", "last", "[.items[].price] | add"]);
-    timed(curves, "query", size, &query)?;
+    for (name, filter, _) in queries {
+        let mut query = curves.program(&store);
+        query.args(["query", "last", filter]);
+        timed(curves, name, size, &query)?;
+    }
     let mut jq = Command::new("jq");
     jq.arg("[.items[].price] | add").arg(&file);
     timed(curves, "jq", size, &jq)?;

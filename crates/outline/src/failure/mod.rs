@@ -10,9 +10,10 @@
 mod classify;
 
 use std::collections::VecDeque;
+use std::hash::Hasher;
 use std::io;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use spillgate_artifact::ContentKind;
 use spillgate_text::View;
 
@@ -104,28 +105,17 @@ struct Findings {
 impl Findings {
     fn of(text: &[u8], start: u64) -> Self {
         let mut found = Self::default();
-        let mut known: FxHashMap<u64, Option<Report>> = FxHashMap::default();
+        // Lines with the same signature report the same, unless a number tells them apart.
+        let mut known: FxHashMap<(u64, u64), Option<Report>> = FxHashMap::default();
         each_suspect(text, |from, to| {
             let line = &text[from..to];
             let stamp = prefix(line);
             let line = uncoloured(&line[stamp..]);
             let line = &*line;
             let signature = signature(line);
-            // Lines that differ only in numbers have the same class, unless they count failures.
-            let known = known.entry(signature);
-            let report = match known {
-                std::collections::hash_map::Entry::Occupied(known)
-                    if known.get().is_none_or(|one| one.class != Class::Count)
-                        && !has_zero(line) =>
-                {
-                    *known.get()
-                }
-                known => {
-                    let report = classify(line);
-                    known.insert_entry(report);
-                    report
-                }
-            };
+            let report = *known
+                .entry((signature, numbers(line)))
+                .or_insert_with(|| classify(line));
             let Some(report) = report else { return };
             let start = start + from as u64;
             let hit = Hit {
@@ -184,10 +174,26 @@ impl Findings {
     }
 }
 
-/// Returns whether a line has a 0 that may be a count. `0 failed` and `1 failed` have the same
-/// signature but not the same meaning.
-fn has_zero(line: &[u8]) -> bool {
-    memchr::memchr(b'0', &line[..line.len().min(200)]).is_some()
+/// Returns a hash of what the patterns of reports ask of the numbers of a line: `0 failed` and `1
+/// failed` have the same signature but not the same meaning, nor have `HTTP 200` and `HTTP 404`.
+fn numbers(line: &[u8]) -> u64 {
+    /// Number of bytes that are examined, as for a signature.
+    const LOOKED_AT: usize = 400;
+    let line = &line[..line.len().min(LOOKED_AT)];
+    let mut hash = FxHasher::default();
+    for word in line.split(|byte| !byte.is_ascii_alphanumeric()) {
+        if let [first, rest @ ..] = word
+            && word.iter().all(u8::is_ascii_digit)
+        {
+            hash.write_u8(match (first, rest.len()) {
+                (b'0', 0) => 0,
+                (b'0', _) => 1,
+                (b'4' | b'5', 2) => 2,
+                _ => 3,
+            });
+        }
+    }
+    hash.finish()
 }
 
 /// Returns the kind of a line: a hash of its first word, without numbers.
@@ -606,6 +612,32 @@ mod tests {
         lines.truncate(most);
         lines.sort_by_key(|line| line.line);
         texts(&lines)
+    }
+
+    #[test]
+    fn numbers_that_decide_are_told_apart() {
+        let lines = [
+            "# tests failed",
+            "failures: #, errors: 0",
+            "make exited with exit code #",
+            "GET /a failed: HTTP #",
+            "GET /a-10 failed after # ms, 404 bytes",
+            "retry 3: error # of 7",
+        ];
+        let numbers = ["1", "0", "404", "200", "10", "500", "45", "4000", "05"];
+        let lines = numbers.map(|number| lines.map(|line| line.replace('#', number) + "\n"));
+        let text = lines.concat().concat();
+        let found = Findings::of(text.as_bytes(), 0);
+        let place =
+            |hit: &Hit| usize::try_from(hit.start).unwrap()..usize::try_from(hit.end).unwrap();
+        let found: Vec<_> = found
+            .hits()
+            .map(|hit| (&text[place(hit)], hit.report))
+            .collect();
+        let want = text
+            .lines()
+            .filter_map(|line| Some((line, classify(line.as_bytes())?)));
+        assert_eq!(found, want.collect::<Vec<_>>());
     }
 
     #[test]
