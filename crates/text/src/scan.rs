@@ -121,15 +121,34 @@ impl Scan {
     }
 }
 
-/// Returns whether there is a control character. The loop has no early exit, so that the compiler
-/// can examine many bytes at the same time.
+/// Returns whether there is a control character.
+///
+/// It examines eight bytes at a time in one word. The release build optimizes for size when it links,
+/// so the compiler does not do this by itself.
 fn has_controls(block: &[u8]) -> bool {
-    let is_control = |&byte: &u8| byte < b' ' && byte != b'\n' && byte != b'\t' || byte == b'\x7f';
-    let is_found = block
+    let (words, rest) = block.as_chunks::<8>();
+    let among_words = words
         .iter()
-        .fold(false, |found, byte| found | is_control(byte));
-    let pairs = block.iter().zip(block.get(1..).unwrap_or_default());
-    pairs.fold(is_found, |found, (&one, &other)| found | is_c1(one, other))
+        .fold(0, |found, word| found | controls(u64::from_le_bytes(*word)));
+    let among_rest = rest
+        .iter()
+        .any(|&byte| byte.is_ascii_control() && byte != b'\n' && byte != b'\t');
+    let is_c1 = |at: usize| block.get(at + 1).is_some_and(|&next| is_c1(0xc2, next));
+    among_words != 0 || among_rest || memchr::memchr_iter(0xc2, block).any(is_c1)
+}
+
+/// Returns a word with the highest bit of each byte that is an ASCII control character other than
+/// tab and newline.
+fn controls(word: u64) -> u64 {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = EACH * 0x80;
+    const LOW: u64 = EACH * 0x7f;
+    // The highest bit of each byte that is not zero. No carry crosses bytes.
+    let not_zero = |word: u64| ((word & LOW) + LOW) | word;
+    let is_not = |byte: u8| not_zero(word ^ (EACH * u64::from(byte)));
+    let from_space = ((word & LOW) + EACH * (0x80 - 0x20)) | word;
+    let is_low = !from_space & is_not(b'\n') & is_not(b'\t');
+    (is_low | !is_not(0x7f)) & HIGH
 }
 
 /// Returns whether two bytes are a character from U+0080 to U+009F. Terminals treat these like
