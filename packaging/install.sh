@@ -83,7 +83,7 @@ main() {
   cp "$work/spillgate-$version-$target/spillgate" "$directory/.spillgate.new"
   chmod 755 "$directory/.spillgate.new"
   mv -f "$directory/.spillgate.new" "$directory/spillgate"
-  installed=$("$directory/spillgate" --version) || fail "$directory/spillgate does not run on this system"
+  installed=$("$directory/spillgate" -V) || fail "$directory/spillgate does not run on this system"
   printf 'installed %s in %s\n' "$installed" "$directory"
   case :$PATH: in
     *:"$directory":*) ;;

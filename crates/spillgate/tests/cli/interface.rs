@@ -235,6 +235,19 @@ fn errors_say_whose_fault_and_what_to_do() {
 }
 
 #[test]
+fn the_version_says_what_the_build_contains() {
+    let told = |option| {
+        let output = Tool::new().run(&[option], b"");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_snapshot!([told("-V"), told("--version")].concat(), @"
+    spillgate 0.1.0
+    spillgate 0.1.0
+    features: full (agent, cl100k, login, objects, pdf, references, serve, telemetry, templates, tools, ui)
+    ");
+}
+
+#[test]
 fn completions_and_manual_are_there() {
     let tool = Tool::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {

@@ -141,3 +141,13 @@ fn a_pdf_document_says_what_is_not_read() {
       this build of Spillgate does not read its text: it lacks the feature `pdf`
     ");
 }
+
+#[test]
+fn the_version_says_that_features_are_left_out() {
+    let home = tempfile::tempdir().unwrap();
+    let output = spillgate(home.path(), &["--version"]);
+    insta::assert_snapshot!(String::from_utf8(output.stdout).unwrap(), @"
+    spillgate 0.1.0
+    features: none beyond the default
+    ");
+}

@@ -53,7 +53,8 @@ pub(super) fn version(program: &Path) -> Option<String> {
         .output()
         .ok()?;
     let said = String::from_utf8(output.stdout).ok()?;
-    let version = said.trim().strip_prefix("spillgate ")?;
+    // The features follow on a line of their own.
+    let version = said.lines().next()?.strip_prefix("spillgate ")?;
     Some(version.to_owned())
 }
 
