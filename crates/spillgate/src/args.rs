@@ -46,7 +46,7 @@ use crate::tools_args::Tools;
 /// for byte and replaced by a short message with a handle, the shape of the
 /// content and the calls that read or search it.
 #[derive(Debug, Parser)]
-#[command(version, long_version = crate::left_out::version(), max_term_width = 100, after_help = AFTER_HELP, propagate_version = true)]
+#[command(version, long_version = crate::features::version(), max_term_width = 100, after_help = AFTER_HELP, propagate_version = true)]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) common: Common,

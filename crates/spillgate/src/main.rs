@@ -15,6 +15,7 @@ mod complete;
 mod config_file;
 mod examples;
 mod failure;
+mod features;
 #[cfg(feature = "tools")]
 mod guarded_settings;
 mod handle_arg;
