@@ -52,6 +52,8 @@ pub struct Hub {
     processes: Arc<Processes>,
     /// The last known greetings and lists of each server.
     known: Arc<Known>,
+    /// The name of an only server and the number of its tools. Its list passes through and is not kept.
+    listed: Mutex<Option<(String, usize)>>,
     /// The session that requests the lists of several servers for all stateless requests.
     scout: Mutex<Option<Arc<Session>>>,
     /// Stateless requests that listen for changes.
@@ -143,6 +145,7 @@ impl Hub {
         Arc::new(Self {
             processes,
             known,
+            listed: Mutex::default(),
             scout: Mutex::default(),
             listeners: Mutex::default(),
             servers: Mutex::new(servers),
@@ -300,14 +303,26 @@ impl Hub {
     pub fn servers_seen(&self) -> Vec<ServerSeen> {
         let seen = |server: &Arc<Server>| {
             let spec = server.spec.clone();
-            let tools = self.known.list(&spec.name, Kind::Tools);
+            let known = self.known.list(&spec.name, Kind::Tools);
+            let known = known.map(|list| list.entries.len());
             ServerSeen {
                 state: self.metrics.server(&spec.name).state(),
-                tools: tools.map(|list| list.entries.len()),
+                tools: known.or_else(|| self.listed_by(&spec.name)),
                 spec,
             }
         };
         self.servers().iter().map(seen).collect()
+    }
+
+    /// Records how many tools the only server has listed.
+    pub(crate) fn listed(&self, server: &str, tools: usize) {
+        *self.listed.lock() = Some((server.to_owned(), tools));
+    }
+
+    fn listed_by(&self, server: &str) -> Option<usize> {
+        let listed = self.listed.lock();
+        let (_, tools) = listed.as_ref().filter(|(name, _)| name == server)?;
+        Some(*tools)
     }
 
     /// Returns the names by which the clients with a session introduced themselves; `None` for one

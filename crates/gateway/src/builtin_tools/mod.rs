@@ -201,6 +201,11 @@ impl BuiltinTools {
         }
     }
 
+    /// Returns how many tools of servers the client has seen.
+    pub(crate) fn known(&self) -> usize {
+        self.known.lock().len()
+    }
+
     /// Records the tools that a search looks through.
     pub(crate) fn note_found(&self, tools: &[Arc<Tool>]) {
         let named = tools

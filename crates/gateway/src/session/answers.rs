@@ -462,7 +462,9 @@ impl Session {
             true => aggregate::in_results(self, upstream.name(), frame),
             false => ByteEdits::default(),
         };
-        Ok(match frame {
+        let mut asked = due.values().map(|waiting| &waiting.details.kind);
+        let is_list = self.is_solo() && asked.any(|kind| *kind == RequestKind::ToolsList);
+        let rewritten = match frame {
             Frame::Memory(frame) => {
                 let frame = rewriting.rewrite(&frame, due).map_or(frame, Bytes::from);
                 let links = links(&frame);
@@ -473,7 +475,12 @@ impl Session {
             }
             Frame::Spooled(spooled) => rewriting.rewrite_large(*spooled, due, &links)?,
             frame @ Frame::Pieces(_) => frame,
-        })
+        };
+        if is_list {
+            self.hub()
+                .listed(upstream.name(), self.builtin_tools.known());
+        }
+        Ok(rewritten)
     }
 
     /// Returns the inputs that determine the edits to a server's responses.

@@ -106,6 +106,25 @@ async fn they_look_like_one() {
 }
 
 #[tokio::test]
+async fn a_person_sees_how_many_tools_each_server_has() {
+    let mut several = Client::of(two(), without_rm);
+    assert_eq!(several.tools_seen(), [None, None]);
+    several.ask(1, "tools/list", &json!({})).await;
+    assert_eq!(several.tools_seen(), [Some(2), Some(3)]);
+    // The list of an only server passes through, a page at a time.
+    let servers = Servers::default().with("git", tools("git", &["log", "search"]));
+    let mut only = Client::of(servers, |server| server);
+    assert_eq!(only.tools_seen(), [None]);
+    only.ask(1, "tools/list", &json!({})).await;
+    only.ask(2, "tools/list", &json!({"cursor": "1"})).await;
+    assert_eq!(only.tools_seen(), [Some(2)]);
+    let mut second = only.second();
+    second.ask(1, "tools/list", &json!({})).await;
+    second.ask(2, "tools/list", &json!({"cursor": "1"})).await;
+    assert_eq!(second.tools_seen(), [Some(2)]);
+}
+
+#[tokio::test]
 async fn a_call_finds_its_server_before_anything_was_listed() {
     let mut client = Client::of(two(), without_rm);
     let answer = client

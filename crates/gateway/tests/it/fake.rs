@@ -401,6 +401,12 @@ impl Client {
         }
     }
 
+    /// Returns the number of tools of each server, as a person who looks at the gateway sees it.
+    pub(crate) fn tools_seen(&self) -> Vec<Option<usize>> {
+        let servers = self.hub.servers_seen().into_iter();
+        servers.map(|server| server.tools).collect()
+    }
+
     /// Returns another stateless client of the same gateway.
     pub(crate) fn another(&self) -> Self {
         let (to, got) = unbounded_channel();
