@@ -3,6 +3,7 @@
 mod level;
 mod mask;
 mod mine;
+mod span;
 
 use std::io;
 use std::sync::LazyLock;
@@ -14,6 +15,7 @@ use crate::parts::{SamplePlan, counted, grouped, lines};
 use crate::{EntryKind, Lead, OutlineEntry, note};
 pub use mask::signature;
 use mine::{Cluster, Miner};
+use span::Span;
 
 /// Maximum number of templates that are shown, whatever the budget.
 const TEMPLATES: usize = 24;
@@ -22,6 +24,8 @@ const TEMPLATES: usize = 24;
 const FIRST: usize = 4;
 /// Bytes at each end of a log that are searched for the first and the last time.
 const ENDS: u64 = 16 << 10;
+/// Bytes of a line in which its time is looked for.
+const HEAD: usize = 400;
 
 static TIME: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = concat!(
@@ -37,15 +41,17 @@ static TIME: LazyLock<Regex> = LazyLock::new(|| {
 /// first occurrence.
 pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineEntry>> {
     let mined = plan.look(view.source(), |text, start| {
-        let mut miner = Miner::default();
+        let (mut miner, mut span) = (Miner::default(), Span::default());
         for (at, line) in lines(text) {
             miner.line(line, start + at as u64);
+            span.line(line, start + at as u64);
         }
-        miner
+        (miner, span)
     })?;
-    let mut all = Miner::default();
-    for miner in mined {
+    let (mut all, mut span) = (Miner::default(), Span::default());
+    for (miner, part) in mined {
         all.absorb(miner);
+        span.absorb(&part);
     }
     let mut outline = Vec::new();
     let levels = level::NAMES.iter().zip(all.levels);
@@ -68,7 +74,7 @@ pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineE
             .map(|(name, _)| Lead::Grep(format!(r"\b{name}")));
         outline.push(OutlineEntry { lead, ..note });
     }
-    if let Some((first, last)) = times(view)? {
+    if let Some((first, last)) = times(view, &span)? {
         outline.push(note(format!("from {first} to {last}")));
     }
     let total = all.clusters.len();
@@ -125,19 +131,51 @@ fn telling(mut clusters: Vec<Cluster>) -> Vec<(usize, Cluster)> {
         .collect()
 }
 
-/// Returns the first and the last time in the log, as they are written there.
-fn times(view: &View) -> io::Result<Option<(String, String)>> {
+/// Returns the least and the greatest time in the log, as they are written there. They can be told only
+/// from times with a year and in one time zone; of others, the first and the last one are returned.
+fn times(view: &View, span: &Span) -> io::Result<Option<(String, String)>> {
     let head = view.source().bytes(0, ENDS)?;
     let tail = view
         .source()
         .bytes(view.bytes().saturating_sub(ENDS), view.bytes())?;
-    let first = lines(&head).find_map(|(_, line)| TIME.find(line));
-    let last = lines(&tail).filter_map(|(_, line)| TIME.find(line)).last();
-    let text =
-        |found: regex::bytes::Match<'_>| String::from_utf8_lossy(found.as_bytes()).into_owned();
-    Ok(first
-        .zip(last)
-        .map(|(first, last)| (text(first), text(last))))
+    let first = lines(&head).find_map(|(_, line)| time_in(line));
+    let last = lines(&tail).filter_map(|(_, line)| time_in(line)).last();
+    let Some((first, last)) = first.zip(last) else {
+        return Ok(None);
+    };
+    let mut all = vec![first.clone(), last.clone()];
+    for offset in span.offsets().into_iter().flatten() {
+        let line = view.source().bytes(offset, offset + HEAD as u64)?;
+        all.extend(time_in(&line));
+    }
+    let is_same_zone = all.iter().all(|one| zone(one) == zone(&first));
+    let keys: Option<Vec<_>> = all.iter().map(|one| span::key(one.as_bytes())).collect();
+    let Some(keys) = keys.filter(|_| is_same_zone) else {
+        return Ok(Some((first, last)));
+    };
+    let by_key = || keys.iter().zip(&all);
+    let least = by_key().min_by_key(|(key, _)| *key);
+    let greatest = by_key().max_by_key(|(key, _)| *key);
+    let text = |found: Option<(_, &String)>| found.map(|(_, text)| text.clone());
+    Ok(text(least).zip(text(greatest)))
+}
+
+/// Returns where in a line the first time is.
+fn place_of_time(line: &[u8]) -> Option<usize> {
+    let found = TIME.find(&line[..line.len().min(HEAD)]);
+    found.map(|found| found.start())
+}
+
+fn time_in(line: &[u8]) -> Option<String> {
+    let found = TIME.find(line)?;
+    Some(String::from_utf8_lossy(found.as_bytes()).into_owned())
+}
+
+/// Returns what stands after the last digit of a time but for its zone: nothing, `Z` or `+01:00`.
+fn zone(time: &str) -> &str {
+    let clock = time.find(':').unwrap_or(0);
+    let start = time[clock..].find(['Z', '+', '-', ' ']);
+    start.map_or("", |start| &time[clock + start..])
 }
 
 #[cfg(test)]
@@ -164,6 +202,24 @@ mod tests {
         1× (line 18) <*> ERROR disk <*> full
         ");
     }
+
+    #[test]
+    fn the_span_is_that_of_the_times_and_not_of_the_lines() {
+        let span = |text: &str| {
+            let view = view_of(text);
+            let plan = SamplePlan::spread(view.source(), 0).unwrap();
+            let told = texts(&outline(&view, &plan).unwrap());
+            let line = told.lines().find(|line| line.starts_with("from "));
+            line.unwrap_or_default().to_owned()
+        };
+        // The newest line first, and one writer behind the others.
+        assert_snapshot!(span("2026-11-21 10:00:09,5 INFO c\n2026-11-21 10:00:01,2 INFO b\n2026-11-21 10:00:04,1 INFO a\n"), @"from 2026-11-21 10:00:01,2 to 2026-11-21 10:00:09,5");
+        // Times in several zones, and times without a year, are not compared.
+        assert_snapshot!(span("2026-11-21T10:00:00Z INFO a\n2026-11-21T09:30:00-02:00 INFO b\n"), @"from 2026-11-21T10:00:00Z to 2026-11-21T09:30:00-02:00");
+        assert_snapshot!(span("23:59:58 INFO a\n23:59:59 INFO b\n00:00:01 INFO c\n"), @"from 23:59:58 to 00:00:01");
+        assert_snapshot!(span("Dec 31 23:59:59 host a: b\nJan  1 00:00:00 host a: b\n"), @"from Dec 31 23:59:59 to Jan  1 00:00:00");
+    }
+
     #[test]
     fn one_thread_finds_what_two_find() {
         let text: String = (0..2000)

@@ -85,7 +85,7 @@ fn refusals_are_detailed_where_that_is_set() {
 
     Structure:
       - levels: ERROR 1, INFO 4,999
-      - from 2026-11-21T10:00:00Z to 2026-11-21T10:23:19Z
+      - from 2026-11-21T10:00:00Z to 2026-11-21T10:59:59Z
       - 4,999× (line 1) <*> INFO worker-<*> processed batch id=<*> ok
       - 1× (line 501) <*> ERROR worker-<*> code=<*> disk quota exceeded on /data/<*>
 
