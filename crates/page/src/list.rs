@@ -20,7 +20,7 @@ use crate::{PREFIX, Page, shown};
 /// Rows of a page.
 const ROWS: usize = 100;
 
-/// Characters of a call in a row; the style sheet cuts it to the room that there is.
+/// Characters of a call in a row; the style sheet cuts its first part to the room that there is.
 const CALL: usize = 240;
 
 /// The ages that the filter offers, with their hours.
@@ -243,7 +243,7 @@ fn row(page: &Page, manifest: &Manifest) -> Markup {
         tr data-key=(handle) {
             td.when { (shown::time(facts.created)) }
             td.tool { a.open href=(address) { (shown::source(facts)) } }
-            td.call { code { (shown::call(page.offloader(), manifest, CALL)) } }
+            td.call { code { (shown::parts_of_call(&shown::call(page.offloader(), manifest, CALL))) } }
             td.ended { (shown::ended(facts)) }
             td.number.size { (shown::size(stats.bytes)) }
             td.number.tokens { (shown::tokens(stats.tokens)) }

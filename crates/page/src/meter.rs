@@ -58,14 +58,14 @@ pub(crate) async fn meter(
 fn content(page: &Page, account: &Account, now: Timestamp, days: usize, price: f64) -> Markup {
     html! {
         h1 { "Meter" }
-        (headline(&account.total, price))
+        (headline(account, price))
         (choices(page, days, price))
         section aria-labelledby="by-day" {
             h2 #by-day { "By day" }
             (plot::days(&by_day(&account.days, now, days)))
         }
-        (table("By server", "Server", &account.servers))
-        (table("By tool", "Tool", &account.tools))
+        (table("By server", "Server", &account.servers, price))
+        (table("By tool", "Tool", &account.tools, price))
         (looked_up(page, account))
         (extractions(account))
         (tool_lists(account))
@@ -90,7 +90,12 @@ fn by_day(sums: &BTreeMap<String, Sums>, now: Timestamp, days: usize) -> Vec<Day
     days.collect()
 }
 
-fn headline(total: &Sums, price: f64) -> Markup {
+fn headline(account: &Account, price: f64) -> Markup {
+    let total = &account.total;
+    let dearest = account
+        .tools
+        .iter()
+        .max_by_key(|(_, sums)| sums.tokens_read());
     let about = if total.is_estimate() { "≈" } else { "" };
     let saved = total.tokens_saved;
     let dollars = saved as f64 * price / 1e6;
@@ -105,6 +110,9 @@ fn headline(total: &Sums, price: f64) -> Markup {
             (card(total.tokens_retrieved, total.tokens_retrieved_estimated, &read_later(total)))
             (card(total.tokens_schema, total.tokens_schema_estimated, "were definitions of our own tools"))
             @if total.tokens_lost > 0 { (card(total.tokens_lost, 0, "were lost: they could not be stored")) }
+            @if let Some((name, sums)) = dearest.filter(|(_, sums)| sums.tokens_read() > 0) {
+                (card(sums.tokens_read(), 0, &format!("were those of {}, the tool that costs most", shown::line(name, 40))))
+            }
             div.card {
                 strong { (about) (money(dollars)) }
                 span { "at " (money(price)) " for a million tokens, if each is sent once" }
@@ -139,9 +147,17 @@ fn card(count: u64, estimated: u64, what: &str) -> Markup {
     }
 }
 
+/// Returns what tokens of a prompt cost, if each is sent once.
+fn dollars(tokens: u64, price: f64) -> f64 {
+    tokens as f64 * price / 1e6
+}
+
 fn money(dollars: f64) -> String {
     let sign = if dollars < 0.0 { "−" } else { "" };
-    format!("{sign}${:.2}", dollars.abs())
+    match dollars.abs() {
+        few if few > 0.0 && few < 0.01 => format!("{sign}${few:.4}"),
+        sum => format!("{sign}${sum:.2}"),
+    }
 }
 
 fn choices(page: &Page, days: usize, price: f64) -> Markup {
@@ -161,11 +177,12 @@ fn choices(page: &Page, days: usize, price: f64) -> Markup {
     }
 }
 
-/// Returns a table of figures under a heading. The first column has names, the others numbers.
-fn figures(title: &str, columns: &[&str], rows: &Markup) -> Markup {
+/// Returns a table of figures under a heading and a text. The first column has names, the others numbers.
+fn figures(title: &str, columns: &[&str], about: &Markup, rows: &Markup) -> Markup {
     html! {
         section {
             h2 { (title) }
+            (about)
             div.scroll tabindex="0" role="region" aria-label=(title) {
                 table.figures-of {
                     thead { tr { @for (at, column) in columns.iter().enumerate() { th.number[at > 0] scope="col" { (column) } } } }
@@ -176,12 +193,17 @@ fn figures(title: &str, columns: &[&str], rows: &Markup) -> Markup {
     }
 }
 
-fn table(title: &str, name: &str, all: &BTreeMap<String, Sums>) -> Markup {
+/// Returns a table of what servers or tools cost, those that cost most first.
+fn table(title: &str, name: &str, all: &BTreeMap<String, Sums>, price: f64) -> Markup {
     let mut rows: Vec<_> = all.iter().collect();
-    rows.sort_by_key(|(_, sums)| std::cmp::Reverse(sums.tokens_saved));
-    let most = rows.first().map_or(0, |(_, sums)| sums.tokens_saved.max(0));
+    rows.sort_by_key(|(_, sums)| std::cmp::Reverse((sums.tokens_read(), sums.tokens_in)));
+    let most = rows.first().map_or(0, |(_, sums)| sums.tokens_read());
+    let in_dollars = format!("Cost at {}", money(price));
     let columns = [
         name,
+        "Cost, tokens",
+        in_dollars.as_str(),
+        "Share",
         "Stored",
         "Came in, measured",
         "estimated",
@@ -189,22 +211,45 @@ fn table(title: &str, name: &str, all: &BTreeMap<String, Sums>) -> Markup {
         "Look-ups",
         "Read later",
         "Kept out",
-        "Share",
         "ms each",
     ];
-    let shown = html! { @for (name, sums) in rows.iter().take(ROWS) { (row(name, sums, most)) } };
+    let shown =
+        html! { @for (name, sums) in rows.iter().take(ROWS) { (row(name, sums, most, price)) } };
     html! {
-        @if !rows.is_empty() { (figures(title, &columns, &shown)) }
+        @if let Some((dearest, sums)) = rows.first() {
+            (figures(title, &columns, &dearest_first(dearest, sums, all, price), &shown))
+        }
         @if rows.len() > ROWS { p.faint { "… and " (grouped((rows.len() - ROWS) as u64)) " more, which " code { "spillgate stats" } " lists." } }
     }
 }
 
-fn row(name: &str, sums: &Sums, most: i64) -> Markup {
+/// Says which server or tool costs most, and what a cost is.
+fn dearest_first(name: &str, sums: &Sums, all: &BTreeMap<String, Sums>, price: f64) -> Markup {
+    let read = sums.tokens_read();
+    let total: u64 = all.values().map(Sums::tokens_read).sum();
+    let percent = read as f64 / total.max(1) as f64 * 100.0;
+    html! {
+        p {
+            @if read > 0 {
+                strong { (shown::line(name, 80)) } " costs most: " (grouped(read)) " tokens, "
+                (money(dollars(read, price))) ", " (format!("{percent:.0}")) "% of all. "
+            }
+            span.faint { "The cost is what models read: messages in place of large results, look-ups, and definitions of our tools. Results that fit have no figures here." }
+        }
+    }
+}
+
+fn row(name: &str, sums: &Sums, most: u64, price: f64) -> Markup {
     let about = if sums.is_estimate() { "≈" } else { "" };
     let sign = if sums.tokens_saved < 0 { "−" } else { "" };
+    let read = sums.tokens_read();
+    let is_about = sums.tokens_retrieved_estimated + sums.tokens_schema_estimated > 0;
     html! {
         tr {
             th scope="row" { (shown::line(name, 80)) }
+            td.number.cost { @if is_about { "≈" } (grouped(read)) }
+            td.number { (money(dollars(read, price))) }
+            td { (plot::share(read, most)) }
             td.number { (grouped(sums.offloaded)) }
             td.number { (grouped(sums.tokens_in.saturating_sub(sums.tokens_in_estimated))) }
             td.number { @if sums.tokens_in_estimated > 0 { "≈" (grouped(sums.tokens_in_estimated)) } @else { "–" } }
@@ -212,7 +257,6 @@ fn row(name: &str, sums: &Sums, most: i64) -> Markup {
             td.number { (grouped(sums.retrievals)) }
             td.number { (grouped(sums.tokens_retrieved)) }
             td.number { (about) (sign) (grouped(sums.tokens_saved.unsigned_abs())) }
-            td { (plot::share(sums.tokens_saved, most)) }
             td.number { (format!("{:.1}", sums.milliseconds)) }
         }
     }
@@ -244,7 +288,7 @@ fn looked_up(page: &Page, account: &Account) -> Markup {
     };
     html! {
         @if !outputs.is_empty() {
-            (figures("Looked up again", &columns, &rows))
+            (figures("Looked up again", &columns, &html! {}, &rows))
             @if outputs.len() > OUTPUTS { p.faint { "… and " (grouped((outputs.len() - OUTPUTS) as u64)) " more outputs." } }
             p.faint {
                 @if asked > 0 {
@@ -287,7 +331,7 @@ fn extractions(account: &Account) -> Markup {
     };
     html! {
         @if all.count > 0 {
-            (figures("Extractions", &columns, &rows))
+            (figures("Extractions", &columns, &html! {}, &rows))
             p.faint { "These tokens belong to other models, so they do not reduce what was kept out." }
         }
     }
@@ -305,7 +349,7 @@ fn tool_lists(account: &Account) -> Markup {
     };
     html! {
         @if !account.tool_lists.is_empty() {
-            (figures("Lists of tools, in every request of a model", &columns, &rows))
+            (figures("Lists of tools, in every request of a model", &columns, &html! {}, &rows))
         }
     }
 }

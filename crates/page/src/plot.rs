@@ -126,14 +126,11 @@ fn stack(day: &Day, base: f64, scale: f64) -> Vec<(&'static str, f64, f64)> {
 }
 
 /// Returns a bar whose length is a share of the most.
-pub(crate) fn share(of: i64, most: i64) -> Markup {
-    let part = match most {
-        1.. => (of.max(0) as f64 / most as f64) * 100.0,
-        _ => 0.0,
-    };
+pub(crate) fn share(of: u64, most: u64) -> Markup {
+    let part = of as f64 / most.max(1) as f64 * 100.0;
     html! {
         svg.share viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true" {
-            rect.kept width=(at(part)) height="8" {}
+            rect.shown width=(at(part)) height="8" {}
         }
     }
 }

@@ -123,9 +123,74 @@ pub(crate) fn source(facts: &Facts) -> String {
     }
 }
 
+/// Characters at the end of a call that a narrow column does not cut off.
+const END: usize = 24;
+
 /// Returns the command line or the arguments of a call on one line. A secret is marked before the
-/// text is cut, because no rule finds a part of one.
+/// text is cut, because no rule finds a part of one. The cut is in the middle: calls of the same
+/// program often differ only at the end.
 pub(crate) fn call(offloader: &Offloader, manifest: &Manifest, most: usize) -> String {
     let arguments = manifest.facts.origin.arguments.as_deref();
-    line(&offloader.redacted(arguments.unwrap_or_default()), most)
+    without_middle(&offloader.redacted(arguments.unwrap_or_default()), most)
+}
+
+/// Returns a call in two parts, of which the style sheet cuts only the first.
+pub(crate) fn parts_of_call(call: &str) -> Markup {
+    let (start, end) = split(call, END);
+    html! { span.start { (start) } span.end { (end) } }
+}
+
+/// Returns a text from outside on one line, at most `most` characters long, with `…` in place of what
+/// is left out of its middle.
+fn without_middle(text: &str, most: usize) -> String {
+    let whole = line(text, usize::MAX);
+    if whole.chars().nth(most).is_none() {
+        return whole;
+    }
+    let (_, end) = split(&whole, most / 3);
+    line(&whole, most - end.chars().count()) + end
+}
+
+/// Splits off at most `most` characters at the end. A mark of a hidden character stays whole.
+fn split(text: &str, most: usize) -> (&str, &str) {
+    let last = text.char_indices().rev().take(most).last();
+    let at = last.map_or(text.len(), |(at, _)| at);
+    let at = match (text[at..].find('⟩'), text[at..].find('⟨')) {
+        (Some(end), start) if start.is_none_or(|start| end < start) => at + end + '⟩'.len_utf8(),
+        _ => at,
+    };
+    text.split_at(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_cut_in_the_middle() {
+        assert_eq!(without_middle("cargo  test", 11), "cargo test");
+        let long = format!("cargo test {} --exact", "x".repeat(50));
+        assert_eq!(without_middle(&long, 24), "cargo test xxxx… --exact");
+        assert_eq!(
+            parts_of_call(&long).into_string(),
+            format!(
+                "<span class=\"start\">cargo test {}</span><span class=\"end\">{} --exact</span>",
+                "x".repeat(34),
+                "x".repeat(16)
+            )
+        );
+        assert_eq!(
+            parts_of_call("<b>").into_string(),
+            "<span class=\"start\"></span><span class=\"end\">&lt;b&gt;</span>"
+        );
+    }
+
+    #[test]
+    fn marks_are_not_cut() {
+        assert_eq!(split("ab⟨U+202E⟩cd", 5), ("ab⟨U+202E⟩", "cd"));
+        assert_eq!(split("ab⟨U+202E⟩cd", 10), ("ab", "⟨U+202E⟩cd"));
+        assert_eq!(split("ab⟨U+202E⟩", 3), ("ab⟨U+202E⟩", ""));
+        assert_eq!(split("é", 0), ("é", ""));
+        assert_eq!(split("é", 9), ("", "é"));
+    }
 }

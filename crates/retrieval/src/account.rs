@@ -225,6 +225,13 @@ impl Extractions {
 }
 
 impl Sums {
+    /// Returns the tokens that reached the model: messages, look-ups and definitions of our tools. Of a
+    /// result that could not be stored, what was shown counts.
+    #[must_use]
+    pub fn tokens_read(&self) -> u64 {
+        self.tokens_shown + self.tokens_retrieved + self.tokens_schema
+    }
+
     fn add(&mut self, entry: &LedgerEntry) {
         let estimated = |tokens: Tokens| if tokens.exact { 0 } else { tokens.count };
         let shown = entry.tokens_shown;
@@ -267,8 +274,7 @@ impl Sums {
                 self.milliseconds = (self.micros / results.max(1)) as f64 / 1000.0;
             }
         }
-        let spent =
-            self.tokens_shown + self.tokens_retrieved + self.tokens_schema + self.tokens_lost;
+        let spent = self.tokens_read() + self.tokens_lost;
         self.tokens_saved = self.tokens_in.cast_signed() - spent.cast_signed();
     }
 

@@ -290,7 +290,7 @@ fn outcome(seen: &Seen<'_>, at: usize) -> Markup {
         @if op.cached { " " span.badge { "cached" } }
         @if op.left_out { " " span.badge { "left out later" } }
         @if let Some(error) = &op.error { " " (seen.line(error, ERROR)) }
-        @if op.kind == OpKind::Llm { @if let Some(target) = &op.target { span.faint { (seen.line(target, NAME)) } } }
+        @if op.kind == OpKind::Llm { @if let Some(target) = &op.target { " " span.faint { (seen.line(target, NAME)) } } }
         @if let (Some(lines), None) = (op.lines, &op.error) { " " span.faint { "lines " (grouped(lines.first)) "–" (grouped(lines.last)) } }
     }
 }

@@ -445,6 +445,21 @@ async fn the_meter_has_the_figures_of_the_ledger() {
         account.total.retrievals + account.total.extraction.count
     );
     let text = house.get("/meter").await.text();
+    // What was looked up costs most, and stands first.
+    let dearest = &account.tools["tracker/tool0"];
+    let cost = dearest.tokens_shown + dearest.tokens_retrieved;
+    let told = format!(
+        "<strong>tracker/tool0</strong> costs most: {} tokens",
+        grouped(cost)
+    );
+    assert!(text.contains(&told), "{told}: {text}");
+    let (_, by_tool) = text.split_once("By tool").unwrap();
+    let first = by_tool.split("<tr><th scope=\"row\">").nth(1).unwrap();
+    let row = format!(
+        "tracker/tool0</th><td class=\"number cost\">{}</td>",
+        grouped(cost)
+    );
+    assert!(first.starts_with(&row), "{row}: {first}");
     assert!(
         text.contains("1 of 2 searches, filters and extractions found what they asked for (50%)"),
         "{text}"
