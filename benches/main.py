@@ -17,6 +17,7 @@ import guarded
 import hook
 import large
 import outline
+import page
 import query
 import relay
 import search
@@ -24,8 +25,8 @@ import upload
 from harness import Env, Report
 
 SECTIONS = ("grep", "read", "query", "search", "outline", "extract", "capture", "memory", "guarded", "hook", "upload", "commands", "relay", "relay-http", "clients", "throughput", "peak", "start")
-# Only if it is named: it needs a server that `cargo xtask test-doors` installs.
-BY_NAME = ("bucket",)
+# Only if they are named: they need programs that `cargo xtask test-doors` installs.
+BY_NAME = ("bucket", "page")
 
 
 def arguments():
@@ -121,6 +122,8 @@ def sections(env, report, wanted):
         yield "bucket", lambda: bucket.bucket(env, report)
     if "commands" in wanted:
         yield "commands", lambda: commands.commands(env, report)
+    if "page" in wanted:
+        yield "page", lambda: page.page(env, report)
     if "relay" in wanted:
         yield "relay", lambda: relay.relay(env, report)
     if "relay-http" in wanted:

@@ -10,6 +10,7 @@
 #   benches/run.sh relay start     some of them: grep read query search outline extract capture memory
 #                                  guarded hook upload commands relay relay-http clients throughput peak start (the last six are the gateway's)
 #   benches/run.sh bucket          a bucket beside rclone: 10 GB of disk, not part of the rest (benches/bucket.py)
+#   benches/run.sh page            the page in a browser, not part of the rest (benches/page.py)
 #   benches/run.sh --binary PATH   measure that binary instead of building one
 #   benches/run.sh commands --old PATH   whole commands and large results, in turns with an older binary
 #

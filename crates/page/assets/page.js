@@ -208,7 +208,7 @@
         this.chunks.clear();
         [this.total, this.marked] = [answer.total, 0];
         this.resize();
-        place.textContent = lens ? `${grouped(answer.total)} ${answer.total === 1 ? "row" : "rows"}; a click on one leads to it among all lines` : "";
+        place.textContent = lens ? `${grouped(answer.total)} ${answer.total === 1 ? "row" : "rows"}` : "";
         this.show(lens ? answer.row : label);
       } catch (error) { this.lens = before; place.textContent = error.message; }
       $("select[name=lens]").value = this.lens;

@@ -305,7 +305,7 @@ fn rows(subject: &Subject, tab: Tab) -> Markup {
                 button type="button" data-jump="previous" title="Previous error (p)" { "↑ error" }
                 button type="button" data-jump="next" title="Next error (n)" { "↓ error" }
                 @if viewer::has_levels(subject.manifest.facts.stats.kind) {
-                    label { "Show " select name="lens" {
+                    label title="A click on a row leads to it among all lines" { "Show " select name="lens" {
                         @for (name, words, _) in Lens::NAMES { option value=(name) selected[Some(name) == subject.asked.text("lens")] { (words) } }
                     } }
                 }

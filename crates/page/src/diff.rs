@@ -75,11 +75,11 @@ pub(crate) fn difference(
     Ok(html! {
         (choice(subject, Some(other)))
         p {
-            "From " a href={ (PREFIX) "/a/" (in_path(other)) } { code { (other) } }
-            " of " (shown::time(created))
-            " to this one: " span.added { (grouped(added)) " lines added" } ", " span.removed { (grouped(removed)) " lines removed" } "."
-            @if total > LINES { " The first " (grouped(LINES as u64)) " lines are shown." }
+            "Since " a href={ (PREFIX) "/a/" (in_path(other)) } { code { (other) } } ": "
+            span.added { (lines(added)) " added" } ", " span.removed { (lines(removed)) " removed" } ". That one was stored "
+            (shown::time(created))
         }
+        @if total > LINES { p.faint { "The first " (grouped(LINES as u64)) " lines are shown." } }
         @if added + removed > 0 {
             div.scroll tabindex="0" role="region" aria-label="Difference" {
                 table.diff {
@@ -103,6 +103,11 @@ fn choice(subject: &Subject, other: Option<Handle>) -> Markup {
             button { "Compare" }
         }
     }
+}
+
+fn lines(count: u64) -> String {
+    let noun = if count == 1 { "line" } else { "lines" };
+    format!("{} {noun}", grouped(count))
 }
 
 fn line(change: &similar::Change<&str>) -> Markup {

@@ -162,7 +162,7 @@ async fn one_output_with_its_message_and_its_shape() {
         .get(&format!("/a/{newer}?tab=difference"))
         .await
         .text();
-    assert!(difference.contains("1 lines added"), "{difference}");
+    assert!(difference.contains("1 line added"), "{difference}");
     assert!(
         difference.contains("ERROR request 1000 was lost"),
         "{difference}"
