@@ -77,9 +77,15 @@ impl Session {
         writeln!(self.to, "{frame}").unwrap();
     }
 
-    pub(crate) fn receive(&mut self) -> Value {
+    /// Returns the next frame as it came.
+    pub(crate) fn receive_line(&mut self) -> String {
         let mut line = String::new();
         self.from.read_line(&mut line).unwrap();
+        line
+    }
+
+    pub(crate) fn receive(&mut self) -> Value {
+        let line = self.receive_line();
         serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line:?}"))
     }
 

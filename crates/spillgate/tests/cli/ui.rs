@@ -1,14 +1,17 @@
 //! Tests of `spillgate ui` as a process: its link, its guard, and the figures of its meter.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use spillgate_testkit::log;
+use spillgate_text::Tokenizer;
 
+use super::session::{LARGE, Session};
 use super::tool::Tool;
 
 /// A running `spillgate ui`.
@@ -111,6 +114,120 @@ fn the_page_has_what_the_command_line_stores_and_its_figures() {
             meter.contains(&format!(">{figure}</strong>")),
             "{name} {figure}: {meter}"
         );
+    }
+}
+
+/// What a session sent to a model, in tokens: counted from the recorded frames, not from the ledger.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Recorded {
+    came_in: u64,
+    shown: u64,
+    looked_up: u64,
+    definitions: u64,
+}
+
+/// Records a session: two large results, three look-ups, and the definitions of our tools.
+fn recorded(tool: &Tool) -> Recorded {
+    let count = |text: &str| Tokenizer::O200kBase.counter().count(text);
+    // The ledger has no place before there is a directory for the store.
+    fs::create_dir(tool.store()).unwrap();
+    fs::set_permissions(tool.store(), Permissions::from_mode(0o700)).unwrap();
+    let mut session = Session::start(tool, &[], LARGE);
+    let mut sum = Recorded::default();
+    session.send(1, "initialize", &json!({}));
+    session.receive();
+    session.send(2, "tools/list", &json!({}));
+    let list = session.receive_line();
+    // Ours follow those of the server.
+    let (_, ours) = list.split_once(r#"{"name":"big"},"#).unwrap();
+    let (ours, _) = ours.rsplit_once(']').unwrap();
+    sum.definitions += count(ours);
+    let numbers: Vec<String> = (1..=20_000).map(|number| number.to_string()).collect();
+    let mut handle = String::new();
+    for _ in 0..2 {
+        session.send(3, "tools/call", &json!({"name": "big"}));
+        let result = session.receive();
+        let message = result["result"]["content"][0]["text"].as_str().unwrap();
+        sum.came_in += count(&numbers.join(","));
+        sum.shown += count(message);
+        let (_, after) = message.split_once("stored whole as ").unwrap();
+        handle = after.chars().take_while(char::is_ascii_lowercase).collect();
+    }
+    for (name, arguments) in [
+        (
+            "spillgate_grep",
+            json!({"handle": handle, "pattern": "777"}),
+        ),
+        ("spillgate_read", json!({"handle": handle, "lines": 3})),
+        (
+            "spillgate_search",
+            json!({"handle": handle, "words": "nowhere"}),
+        ),
+    ] {
+        let text = session.call(name, &arguments);
+        // The ledger counts a page without the line above it and the call of the next one below it.
+        let page = text.split_once("\nnext: ").map_or(&*text, |(page, _)| page);
+        let page = match page.split_once('\n') {
+            Some((head, page)) if head.starts_with('[') => page,
+            _ => page,
+        };
+        sum.looked_up += count(page);
+    }
+    session.end();
+    sum
+}
+
+#[test]
+fn the_meter_is_the_sum_of_a_recorded_session_token_for_token() {
+    let tool = Tool::new();
+    let sum = recorded(&tool);
+    let stats = tool.json(&["stats"], b"");
+    let ui = Ui::start(&tool, &[]);
+    let (_, _, meter) = ui.ask("/ui/meter", "");
+    let grouped = spillgate_offload::grouped;
+    let by_day = meter.split("<figcaption").nth(1).unwrap();
+    for part in ["total", "servers"] {
+        let of = match part {
+            "total" => &stats["total"],
+            _ => &stats["servers"]["sh"],
+        };
+        let figure = |name: &str| of[name].as_u64().unwrap();
+        let told = Recorded {
+            came_in: figure("tokens_in"),
+            shown: figure("tokens_shown"),
+            looked_up: figure("tokens_retrieved"),
+            definitions: figure("tokens_schema"),
+        };
+        assert_eq!(told, sum, "{part}");
+        assert_eq!(of["tokens_in_estimated"], 0);
+        let spent = sum.shown + sum.looked_up + sum.definitions;
+        assert_eq!(figure("tokens_saved"), sum.came_in - spent);
+    }
+    for figure in [
+        sum.came_in,
+        sum.shown,
+        sum.looked_up,
+        sum.definitions,
+        sum.came_in - sum.shown - sum.looked_up - sum.definitions,
+    ] {
+        let figure = grouped(figure);
+        assert!(
+            meter.contains(&format!(">{figure}</strong>")),
+            "{figure}: {meter}"
+        );
+        // Everything happened on one day.
+        assert!(
+            figure == grouped(sum.came_in) || by_day.contains(&format!(">{figure}</td>")),
+            "{figure}: {by_day}"
+        );
+    }
+    // The only tool costs what was shown and looked up, the server also the definitions.
+    for cost in [
+        sum.shown + sum.looked_up,
+        sum.shown + sum.looked_up + sum.definitions,
+    ] {
+        let cell = format!("<td class=\"number cost\">{}</td>", grouped(cost));
+        assert!(meter.contains(&cell), "{cell}: {meter}");
     }
 }
 
