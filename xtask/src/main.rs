@@ -68,7 +68,8 @@ usage: cargo xtask <command>
             and compare the size of its release build with the maximum
   book      build docs/ as a book in target/book/html and check its links; --open shows it
   picture   run the commands of the README's picture and draw it (docs/img/session.svg)
-  screens   pictures of commands in a real terminal (tmux), for docs/screens; --spillgate FILE takes a built program
+  screens   pictures of commands in a real terminal (tmux), for docs/screens; --page: of the page in a browser, for docs/img;
+            --spillgate FILE takes a built program
   release   build and test the packages of a release, and publish nothing: --dry-run, or the names of steps
   simulate  run the protocol of a store in a bucket with many seeds: --seeds N (default 10000); --seed N lists the steps of one;
             --plan prints how many gateways, requests and dollars a number of users need (docs/planning.md)

@@ -1,8 +1,9 @@
-//! Tests the page in a real browser.
+//! Tests the page in a real browser, and takes its pictures for the book.
 //!
 //! `.doors/ui` gets Playwright and axe (14 MB). Its browser is a package of the system.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, anyhow};
@@ -29,11 +30,28 @@ pub(crate) fn install() -> Result<()> {
 
 /// Runs the tests. With an unoptimized program, storing the large log takes minutes.
 pub(crate) fn test() -> Result<()> {
-    let test = workspace::root().join("crates/spillgate/tests/ui/browser.mjs");
+    run(&mut script("browser.mjs", &built()?)?)
+}
+
+/// Takes the pictures of the page that `program` serves, for `docs/ui.md`.
+pub(crate) fn pictures(program: &Path) -> Result<()> {
+    let to = workspace::root().join("docs/img");
+    run(script("pictures.mjs", program)?.env("PICTURES", to))
+}
+
+fn built() -> Result<PathBuf> {
+    Ok(workspace::built()?.join("spillgate"))
+}
+
+/// Returns the command that runs a script of the page's tests with a program.
+fn script(name: &str, program: &Path) -> Result<Command> {
+    let script = workspace::root()
+        .join("crates/spillgate/tests/ui")
+        .join(name);
     let mut node = Command::new(workspace::peers().join("bin/node"));
-    node.arg(test)
-        .env("SPILLGATE", workspace::built()?.join("spillgate"))
+    node.arg(script)
+        .env("SPILLGATE", program)
         .env("BROWSER", browser::found()?)
         .env("MODULES", libraries::doors().join("ui/node_modules"));
-    run(&mut node)
+    Ok(node)
 }

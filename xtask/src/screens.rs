@@ -1,4 +1,5 @@
-//! `cargo xtask screens`: takes pictures of commands in a real terminal, for the documentation.
+//! `cargo xtask screens`: takes pictures of commands in a real terminal, for the documentation. With
+//! `--page`, takes those of the page in a browser instead.
 //!
 //! The terminal is tmux. It runs each command in a pane of 80 columns and returns what stands there,
 //! with and without colours.
@@ -12,6 +13,8 @@ use anstyle_svg::Term;
 use anyhow::{Context, Result, bail};
 
 use crate::command;
+use crate::page;
+use crate::peers;
 use crate::report::Report;
 use crate::workspace;
 
@@ -64,6 +67,10 @@ const PICTURES: [(&str, &str); 6] = [
 
 /// Runs the command with the program `--spillgate FILE`, or with the one in the target directory.
 pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> {
+    let (is_page, arguments) = match arguments {
+        [first, rest @ ..] if first == "--page" => (true, rest),
+        _ => (false, arguments),
+    };
     let program = match arguments {
         [] => {
             report.step("build", || {
@@ -74,8 +81,13 @@ pub(crate) fn run_with(report: &mut Report, arguments: &[String]) -> Result<()> 
         [option, file] if option == "--spillgate" => {
             fs::canonicalize(file).with_context(|| file.clone())?
         }
-        _ => bail!("usage: cargo xtask screens [--spillgate FILE]"),
+        _ => bail!("usage: cargo xtask screens [--page] [--spillgate FILE]"),
     };
+    if is_page {
+        peers::install(report)?;
+        report.step("install", page::install)?;
+        return report.step("pictures of the page", || page::pictures(&program));
+    }
     report.step("screens", || pictures(&program))
 }
 
