@@ -112,11 +112,16 @@ impl Reader<'_, '_> {
             self.group(column, Some(unit), is_descending);
             return;
         }
-        let column = behind(&PER)
-            .or_else(|| behind(&EACH))
-            .or_else(|| behind(&DISTINCT))
+        let counted = behind(&PER);
+        // `the cheapest per month` names `monthly_cost`, and `quickest pace per km` no group.
+        let is_group = |column: usize, unit: Option<Unit>| {
+            counted.is_some() || unit.is_some() || !self.is_measure(column) || !self.asks_for_end()
+        };
+        let column = counted
+            .or_else(|| behind(&EACH).or_else(|| behind(&DISTINCT)))
             .or_else(|| Some(SPREAD.captures(self.question)?.get(1)?.start()))
-            .and_then(|at| self.group_column(at).or_else(|| self.people_behind(at)));
+            .and_then(|at| self.group_column(at).or_else(|| self.people_behind(at)))
+            .filter(|(column, unit)| is_group(*column, *unit));
         if let Some((column, unit)) = column {
             self.group(column, unit, is_descending);
             return;

@@ -75,6 +75,11 @@ impl Reader<'_, '_> {
         });
     }
 
+    /// Whether the question asks for an end of an order: `cheapest`, `most expensive`.
+    pub(super) fn asks_for_end(&self) -> bool {
+        self.end_of_order().is_some()
+    }
+
     /// The word of the question that asks for an end of an order.
     fn end_of_order(&self) -> Option<(usize, Vec<Superlative<'_>>)> {
         const WEAK: [&str; 8] = [

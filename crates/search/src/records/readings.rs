@@ -455,7 +455,7 @@ impl Reader<'_, '_> {
     }
 
     /// Whether a column has amounts rather than numbers that only tell records apart.
-    fn is_measure(&self, column: usize) -> bool {
+    pub(super) fn is_measure(&self, column: usize) -> bool {
         self.is_numeric(column)
             && !self.has_lists(column)
             && !self.kinds[column].is_dated

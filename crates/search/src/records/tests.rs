@@ -80,6 +80,7 @@ fn questions() {
         "How many products have a price of at least 30?",
         "How many Kitchen products are there?",
         "The three most expensive products",
+        "the cheapest product per unit",
         "cheapest product in Garden Tools",
         "Which products are discontinued?",
         "Which products have between 2 and 3 units in stock?",
@@ -117,6 +118,8 @@ fn questions() {
             30 of 40 in .products[] have category.name = Kitchen: | id, name, version | p-1, Thing 1, 1.1.0
         The three most expensive products
             40 of 40 in .products[]; largest price first: | id, name, version, price, category.name, country, discontinued, note, released, unitsInStock | p-39, Thing 39, 1.39.0, 58.5, Kitchen, FR, false, , 2009-03-01, 4
+        the cheapest product per unit
+            40 of 40 in .products[]; smallest price first: | id, name, version, price, unitsInStock, category.name, country, discontinued, note, released | p-0, Thing 0, 1.0.0, 0.0, 0, Garden Tools, FR, false, seen, 2000-03-01
         cheapest product in Garden Tools
             10 of 40 in .products[] have category.name = Garden Tools; smallest price first: | id, name, version, price, category.name, country, discontinued, note, released, unitsInStock | p-0, Thing 0, 1.0.0, 0.0, Garden Tools, FR, false, seen, 2000-03-01, 0
         Which products are discontinued?
