@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::operations::Operation;
 use crate::words::{Stems, are_forms, camel_parts, is_stop_word, is_word_byte};
 
 /// How soon repetitions of a word stop counting; the usual value.
@@ -17,6 +18,12 @@ const RELATED: f64 = 0.5;
 const MOST_WORDS: usize = 32;
 /// Most bytes of a field that are read.
 const LONGEST_FIELD: usize = 2 << 10;
+
+/// What a tool's score counts if its name has a word of the query in another form: `list_issues` is not
+/// meant by `issue 7`.
+const OTHER_FORM: f64 = 0.9;
+/// Words that say nothing in a question about a text, but name operations of tools.
+const OPERATIONS: [&str; 6] = ["find", "get", "give", "list", "show", "tell"];
 
 /// Words that mean the same in the names of tools and in what people ask for, one group per line.
 /// A word may be in several groups.
@@ -90,6 +97,21 @@ impl Asked {
 /// A field of an entry: its text and its weight.
 pub type Field<'a> = (&'a str, f64);
 
+/// An entry to rank.
+#[derive(Debug, Clone)]
+pub struct NamedEntry<'a> {
+    /// The same number of fields for each entry, in the same order; the first one is its name.
+    pub fields: Vec<Field<'a>>,
+    /// What it does.
+    pub operation: Operation,
+}
+
+impl NamedEntry<'_> {
+    fn name(&self) -> &str {
+        self.fields.first().map_or("", |(name, _)| *name)
+    }
+}
+
 /// An entry that has any of the words of a query.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RankedEntry {
@@ -101,15 +123,14 @@ pub struct RankedEntry {
     pub is_named: bool,
 }
 
-/// Returns the entries that have any of the words of `query`, best first. Each entry has the same
-/// number of fields, in the same order; the first one is its name. An entry whose name the query
-/// contains precedes all others.
+/// Returns the entries that have any of the words of `query`, best first. An entry whose name the
+/// query contains precedes all others.
 #[must_use]
-pub fn rank_entries(query: &str, entries: &[Vec<Field<'_>>]) -> Vec<RankedEntry> {
+pub fn rank_entries(query: &str, entries: &[NamedEntry<'_>]) -> Vec<RankedEntry> {
     let stems = Stems::new();
     let mut asked = words(&stems, query);
     let all = asked.clone();
-    asked.retain(|word| !is_stop_word(word));
+    asked.retain(|word| !is_stop_word(word) || OPERATIONS.contains(&&**word));
     if asked.is_empty() {
         asked = all; // nothing but usual words
     }
@@ -120,11 +141,9 @@ pub fn rank_entries(query: &str, entries: &[Vec<Field<'_>>]) -> Vec<RankedEntry>
     let asked: Vec<Asked> = asked.collect();
     let counted: Vec<Vec<Counted>> = entries
         .iter()
-        .map(|fields| {
-            fields
-                .iter()
-                .map(|field| Counted::of(&stems, field))
-                .collect()
+        .map(|entry| {
+            let fields = entry.fields.iter();
+            fields.map(|field| Counted::of(&stems, field)).collect()
         })
         .collect();
     let usual = usual_lengths(&counted);
@@ -132,8 +151,15 @@ pub fn rank_entries(query: &str, entries: &[Vec<Field<'_>>]) -> Vec<RankedEntry>
     let named: HashSet<&str> = query
         .split(|c: char| !(c.is_alphanumeric() || "_-./".contains(c)))
         .collect();
-    let is_named = |fields: &Vec<Field<'_>>| {
-        let name = fields.first().map_or("", |(name, _)| *name);
+    let forms: HashSet<String> = parts(query).map(str::to_lowercase).collect();
+    let has_other_form = |entry: &NamedEntry<'_>| {
+        let is_asked = |word: &str| asked.iter().any(|asked| asked.stem == stems.stem(word));
+        let mut words = parts(entry.name());
+        words.any(|word| !forms.contains(&word.to_lowercase()) && is_asked(word))
+    };
+    let operation = Operation::of_task(&stems, query);
+    let is_named = |entry: &NamedEntry<'_>| {
+        let name = entry.name();
         // A name of one word is also a word.
         named.contains(name) && (name.contains(['_', '-', '.', '/']) || query.trim() == name)
     };
@@ -142,9 +168,12 @@ pub fn rank_entries(query: &str, entries: &[Vec<Field<'_>>]) -> Vec<RankedEntry>
         .enumerate()
         .map(|(at, fields)| {
             let scores = asked.iter().zip(&worth);
-            let score = scores
-                .map(|(word, worth)| worth * saturated(word, fields, &usual))
-                .sum();
+            let score = scores.map(|(word, worth)| worth * saturated(word, fields, &usual));
+            let score = score.sum::<f64>() * entries[at].operation.fit(operation);
+            let score = match has_other_form(&entries[at]) {
+                true => score * OTHER_FORM,
+                false => score,
+            };
             RankedEntry {
                 at,
                 score,
@@ -231,12 +260,14 @@ fn saturated(word: &Asked, fields: &[Counted], usual: &[f64]) -> f64 {
 
 /// Returns the stems of the words of a text, and of the parts of `camelCase` words.
 fn words(stems: &Stems, text: &str) -> Vec<String> {
-    let mut found = Vec::new();
+    parts(text).map(|part| stems.stem(part)).collect()
+}
+
+/// Returns the words of a text, in parts if they are `camelCase`.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
     let is_word = |c: char| c.len_utf8() > 1 || u8::try_from(c).is_ok_and(is_word_byte);
-    for word in text.split(|c| !is_word(c)).filter(|word| !word.is_empty()) {
-        found.extend(camel_parts(word).into_iter().map(|part| stems.stem(part)));
-    }
-    found
+    let words = text.split(move |c| !is_word(c));
+    words.filter(|word| !word.is_empty()).flat_map(camel_parts)
 }
 
 #[cfg(test)]
@@ -256,7 +287,10 @@ mod tests {
             ("createIssue", "Open an issue"),
             ("search", "Finds documents"),
         ];
-        let entries = tools.map(|(name, description)| vec![(name, 3.0), (description, 1.0)]);
+        let entries = tools.map(|(name, description)| NamedEntry {
+            fields: vec![(name, 3.0), (description, 1.0)],
+            operation: Operation::of_tool(name, description, None),
+        });
         for (query, want) in [
             ("rename a file", vec!["move_file"]),
             ("show the commits", vec!["git_log"]),
@@ -277,5 +311,47 @@ mod tests {
             assert_eq!(first, want, "{query}");
         }
         assert!(rank_entries("file", &[]).is_empty());
+    }
+
+    #[test]
+    fn what_is_asked_for_and_what_a_tool_does_count() {
+        let tools = [
+            (
+                "create_issue",
+                "Create an issue of a repository",
+                Some(false),
+            ),
+            ("list_issues", "List the issues of a repository", Some(true)),
+            ("get_issue", "Get an issue of a repository", Some(true)),
+            (
+                "delete_issue",
+                "Delete an issue of a repository",
+                Some(false),
+            ),
+            ("issue", "Does something with an issue", None),
+        ];
+        let entries = tools.map(|(name, description, is_read_only)| NamedEntry {
+            fields: vec![(name, 3.0), (description, 1.0)],
+            operation: Operation::of_tool(name, description, is_read_only),
+        });
+        let queries = [
+            "Which issues are there?",
+            "show the issue 7",
+            "get all issues",
+            "remove the issue 7",
+            "report an issue",
+        ];
+        let firsts = queries.map(|query| {
+            let found = rank_entries(query, &entries);
+            let names = found.iter().map(|found| tools[found.at].0);
+            format!("{query}: {}", names.collect::<Vec<_>>().join(" "))
+        });
+        insta::assert_snapshot!(firsts.join("\n"), @r"
+        Which issues are there?: list_issues get_issue issue create_issue delete_issue
+        show the issue 7: get_issue issue list_issues create_issue delete_issue
+        get all issues: get_issue list_issues issue create_issue delete_issue
+        remove the issue 7: delete_issue issue create_issue get_issue list_issues
+        report an issue: create_issue issue get_issue delete_issue list_issues
+        ");
     }
 }

@@ -20,6 +20,7 @@ mod leaf;
 mod markup;
 mod matcher;
 mod needles;
+mod operations;
 mod page;
 mod path;
 mod paths;
@@ -46,8 +47,9 @@ use crate::page::{Block, PageBuilder};
 use crate::question::{Question, Terms};
 use crate::rank::Ranked;
 
-pub use entries::{Field, RankedEntry, rank_entries};
+pub use entries::{Field, NamedEntry, RankedEntry, rank_entries};
 pub use inside::{InnerText, inner_texts, largest_texts};
+pub use operations::Operation;
 pub use page::{Passage, SearchPage};
 pub use paths::paths_at;
 pub use several::{FoundIn, MOST_BYTES, MOST_OUTPUTS, SeveralPage, search_several};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use spillgate_mcp::ObjectView;
-use spillgate_search::{RankedEntry, rank_entries};
+use spillgate_search::{NamedEntry, Operation, RankedEntry, rank_entries};
 use spillgate_text::TokenCounter;
 use spillgate_untrusted::{is_hidden, line};
 
@@ -45,8 +45,8 @@ fn next_listed(name: &str) -> String {
     format!("{name} is in your list of tools now. Call it, with your values in place of <…>.\n")
 }
 
-/// Share of the best score from which a tool may well be the right one. With it, 19 of the 20 right
-/// tools of the reported half of `evaluation/tools` are close, mostly among one or two.
+/// Share of the best score from which a tool may well be the right one. With it, all right tools of the tuned
+/// half of `evaluation/tools` are close, on average among three.
 const CLOSE: f64 = 0.7;
 
 /// Weights of the fields of a tool in the ranking.
@@ -279,13 +279,17 @@ fn ranked_by_words<'t>(query: &str, tools: &'t [Arc<Tool>]) -> Vec<Match<'t>> {
         .iter()
         .zip(&parameters)
         .map(|(tool, parameters)| {
-            vec![
-                (&*tool.name, NAME),
-                (&*tool.title, TITLE),
-                (&*tool.server, SERVER),
-                (&*tool.description, DESCRIPTION),
-                (parameters, PARAMETERS),
-            ]
+            let is_read_only = tool.annotations["readOnlyHint"].as_bool();
+            NamedEntry {
+                fields: vec![
+                    (&*tool.name, NAME),
+                    (&*tool.title, TITLE),
+                    (&*tool.server, SERVER),
+                    (&*tool.description, DESCRIPTION),
+                    (parameters, PARAMETERS),
+                ],
+                operation: Operation::of_tool(&tool.name, &tool.description, is_read_only),
+            }
         })
         .collect();
     let ranked = rank_entries(query, &entries);

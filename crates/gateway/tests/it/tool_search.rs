@@ -203,10 +203,10 @@ async fn a_search_finds_tools_that_can_be_called() {
             3 of 3 tools, best first; spillgate_find_tools with the name of one gives its whole definition.
             delete_file — Remove a file for good [destructive]
               spillgate_call_tool {"name": "delete_file", "arguments": {"path": "<where>"}}
-            read_file — Read a file. All of it. [read-only]
-              spillgate_call_tool {"name": "read_file", "arguments": {"path": "<where>"}}
             same — The same of files
               spillgate_call_tool {"name": "same", "arguments": {}}
+            read_file — Read a file. All of it. [read-only]
+              spillgate_call_tool {"name": "read_file", "arguments": {"path": "<where>"}}
             Now make the right one of these calls, with your values in place of <…>.
 
             ---
@@ -455,13 +455,13 @@ async fn a_list_grows_by_what_is_found() {
     read a file: (list changed) 3 of 3 tools, best first.
     read_file — Read a file. All of it. [read-only]
       read_file {"path": "<where>"}
-    Also: delete_file, same
+    Also: same, delete_file
     read_file is in your list of tools now. Call it, with your values in place of <…>.
 
     read a file: 3 of 3 tools, best first.
     read_file — Read a file. All of it. [read-only]
       read_file {"path": "<where>"}
-    Also: delete_file, same
+    Also: same, delete_file
     read_file is in your list of tools now. Call it, with your values in place of <…>.
 
     same: (list changed) same — The same of files

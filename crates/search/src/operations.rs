@@ -1,0 +1,154 @@
+//! Tells what a task asks for and what a tool does, by the usual verbs: a tool that only reads is
+//! hardly the one for `delete the branch`, and one that deletes not the one for `which branches are
+//! there?`.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use crate::words::Stems;
+
+/// Kinds of operations, each with its verbs. A verb may have several.
+const VERBS: [(Operation, &str); 4] = [
+    (
+        Operation::READ,
+        "get read view display fetch retrieve load show list enumerate search find look query lookup see check describe \
+        count inspect return print capture take tell",
+    ),
+    (
+        Operation::CREATE,
+        "create make new add generate build insert open start write set up post send reply answer record save report",
+    ),
+    (
+        Operation::UPDATE,
+        "update edit change modify replace alter patch set rename move write",
+    ),
+    (
+        Operation::DELETE,
+        "delete remove erase drop discard destroy clear forget close",
+    ),
+];
+
+/// The operations by the stems of their verbs.
+static STEMS: LazyLock<HashMap<String, Operation>> = LazyLock::new(|| {
+    let stems = Stems::new();
+    let mut all: HashMap<String, Operation> = HashMap::new();
+    for (kind, verbs) in VERBS {
+        for verb in verbs.split_ascii_whitespace() {
+            all.entry(stems.stem(verb)).or_default().0 |= kind.0;
+        }
+    }
+    all
+});
+
+/// Words with which a question begins.
+const ASKS: [&str; 19] = [
+    "which", "what", "who", "whose", "where", "how", "when", "is", "are", "was", "were", "does",
+    "do", "did", "has", "have", "can", "could", "will",
+];
+/// Words that may precede the verb of a task.
+const BEFORE: [&str; 9] = ["please", "i", "we", "want", "need", "to", "the", "a", "all"];
+/// The verb is among this many first words of a name: `browser_take_screenshot`.
+const FIRST: usize = 3;
+
+/// Kinds of operations: one, several, or none if nothing tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Operation(u8);
+
+impl Operation {
+    const READ: Self = Self(1);
+    const CREATE: Self = Self(2);
+    const UPDATE: Self = Self(4);
+    const DELETE: Self = Self(8);
+    const WRITE: Self = Self(2 | 4 | 8);
+
+    /// Returns what a tool does, by its name, the first word of its description, and whether it says
+    /// that it only reads.
+    #[must_use]
+    pub fn of_tool(name: &str, description: &str, is_read_only: Option<bool>) -> Self {
+        if is_read_only == Some(true) {
+            return Self::READ;
+        }
+        let stems = Stems::new();
+        let name = words(name).take(FIRST);
+        let verb = name.chain(words(description).take(1));
+        let mut verbs = verb.map(|word| Self::of_verb(&stems, word));
+        match verbs.find(|operation| *operation != Self::default()) {
+            Some(operation) => operation,
+            None if is_read_only == Some(false) => Self::WRITE,
+            None => Self::default(),
+        }
+    }
+
+    /// Returns what a task asks for, by its first word that tells.
+    pub(crate) fn of_task(stems: &Stems, task: &str) -> Self {
+        let is_before = |word: &&str| BEFORE.iter().any(|one| word.eq_ignore_ascii_case(one));
+        match words(task).find(|word| !is_before(word)) {
+            Some(word) if ASKS.iter().any(|one| word.eq_ignore_ascii_case(one)) => Self::READ,
+            Some(word) => Self::of_verb(stems, word),
+            None => Self::default(),
+        }
+    }
+
+    fn of_verb(stems: &Stems, word: &str) -> Self {
+        let known = STEMS.get(&stems.stem(word));
+        known.copied().unwrap_or_default()
+    }
+
+    /// Returns by how much the score of a tool that does this counts for a task that asks for `asked`.
+    pub(crate) fn fit(self, asked: Self) -> f64 {
+        const UNKNOWN: f64 = 0.9;
+        const OTHER: f64 = 0.6;
+        match (asked.0, self.0) {
+            (0, _) => 1.0,
+            (_, 0) => UNKNOWN,
+            (asked, does) if asked & does == 0 => OTHER,
+            _ => 1.0,
+        }
+    }
+}
+
+/// Returns the words of letters in a text.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphabetic())
+        .filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verbs_tell_what_is_done() {
+        let stems = Stems::new();
+        for (task, want) in [
+            ("which branches are there?", Operation::READ),
+            ("Please list the branches", Operation::READ),
+            ("showing logs", Operation::READ),
+            ("delete the branch", Operation::DELETE),
+            ("write a file", Operation(2 | 4)),
+            ("the branch", Operation::default()),
+            ("", Operation::default()),
+        ] {
+            assert_eq!(Operation::of_task(&stems, task), want, "{task}");
+        }
+        for (name, description, is_read_only, want) in [
+            ("git_log", "Shows the commits", None, Operation::READ),
+            ("browser_take_screenshot", "", None, Operation::READ),
+            ("delete_file", "Reads", Some(true), Operation::READ),
+            ("delete_file", "", Some(false), Operation::DELETE),
+            ("git_commit", "Commits", Some(false), Operation::WRITE),
+            ("git_commit", "Commits", None, Operation::default()),
+        ] {
+            let tool = Operation::of_tool(name, description, is_read_only);
+            assert_eq!(tool, want, "{name}");
+        }
+        let [read, delete, none] = [Operation::READ, Operation::DELETE, Operation::default()];
+        let fits = [
+            read.fit(read),
+            delete.fit(read),
+            none.fit(read),
+            read.fit(none),
+        ];
+        assert_eq!(fits, [1.0, 0.6, 0.9, 1.0]);
+    }
+}
