@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spillgate_artifact::{Handle, Interrupt, TokenBudget};
+use spillgate_artifact::{Handle, Interrupt, SessionId, TokenBudget};
 use spillgate_conversation::{Nonces, RandomNonces};
 use spillgate_llm::{ChatModel, Dollars};
 use spillgate_lookup::Artifact;
@@ -107,6 +107,19 @@ impl Extractor {
     pub fn with_ledger(self, ledger: Arc<dyn Ledger>) -> Self {
         let offloader = self.offloader.with_ledger(ledger);
         Self { offloader, ..self }
+    }
+
+    /// Returns a copy that reads outputs for a client's session.
+    #[must_use]
+    pub fn in_session(&self, session: SessionId) -> Self {
+        let extractor = self.clone();
+        match self.offloader.in_session(session) {
+            Some(offloader) => Self {
+                offloader,
+                ..extractor
+            },
+            None => extractor,
+        }
     }
 
     /// Returns the extractor that also records what it does in `scope`, so that the records are

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use spillgate_artifact::TokenBudget;
+use spillgate_artifact::{SessionId, TokenBudget};
 use spillgate_extract::Extractor;
 use spillgate_offload::{History, Offloader};
 use spillgate_query::Engine;
@@ -78,6 +78,17 @@ pub enum Prefix {
 }
 
 impl Gateway {
+    /// Returns the settings for a client's session; `None` if its store is used alike by all sessions.
+    pub(crate) fn in_session(&self, session: SessionId) -> Option<Self> {
+        let offloader = self.offloader.in_session(session)?;
+        let extractor = self.extractor.as_ref();
+        Some(Self {
+            offloader,
+            extractor: extractor.map(|extractor| extractor.in_session(session)),
+            ..self.clone()
+        })
+    }
+
     /// Returns the look-up tools. `session` contains the results of the client that calls them.
     pub(crate) fn tools(&self, session: Option<Arc<History>>) -> RetrievalTools {
         RetrievalTools {

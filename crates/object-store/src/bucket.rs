@@ -26,7 +26,9 @@ use object_store::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use spillgate_artifact::{ByteSource, FileId, Handle, Timestamp};
-use spillgate_store::{Absent, ArtifactFiles, Gone, Piece, Remote, StoreError, Tombstone};
+use spillgate_store::{
+    Absent, ArtifactFiles, Gone, Piece, Remote, RemovalObserver, StoreError, Tombstone,
+};
 
 use crate::again::{Again, Tries};
 use crate::layout::{Layout, Object};
@@ -64,6 +66,8 @@ pub(crate) struct Bucket {
     pub(crate) part: u64,
     /// When an object is created again because no answer came.
     pub(crate) again: Again,
+    /// Is told of each removal.
+    pub(crate) observer: Option<Arc<dyn RemovalObserver>>,
 }
 
 /// What the head of an artifact is.
@@ -492,7 +496,7 @@ impl Bucket {
                 at,
                 ..tool(&stored.bytes)?
             };
-            if self.bury(handle, stored.version, tombstone).await? {
+            if self.bury(handle, stored, tombstone).await? {
                 return self.clear(handle).await;
             }
         }
@@ -503,12 +507,18 @@ impl Bucket {
     pub(crate) async fn bury(
         &self,
         handle: Handle,
-        version: UpdateVersion,
+        stored: Manifested,
         tombstone: Tombstone,
     ) -> Result<bool, StoreError> {
-        let bytes = Mark::Gone(tombstone).bytes();
-        self.replace(handle, version, bytes, "removing an output")
-            .await
+        let (why, bytes) = (tombstone.why, Mark::Gone(tombstone).bytes());
+        let is_buried = self
+            .replace(handle, stored.version, bytes, "removing an output")
+            .await?;
+        if let Some(observer) = self.observer.as_ref().filter(|_| is_buried) {
+            let manifest = serde_json::from_slice(&stored.bytes).ok();
+            observer.removed(handle, why, manifest.as_ref());
+        }
+        Ok(is_buried)
     }
 
     /// Writes the manifest again, with another revision: to pin the artifact, to end its pin or, with

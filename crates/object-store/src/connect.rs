@@ -130,6 +130,7 @@ impl BucketStore {
                 time: patience.retry,
                 pause: AGAIN,
             },
+            observer: None,
         };
         Ok(Self::new(bucket, cache, clock, options)?)
     }
@@ -152,6 +153,7 @@ impl BucketStore {
                 time: Duration::ZERO,
                 pause: AGAIN,
             },
+            observer: None,
         };
         Self::new(bucket, cache, clock, options)
     }

@@ -17,6 +17,7 @@ impl BucketStore {
         let inner = &self.0;
         let bucket = Bucket {
             layout: inner.bucket.layout.of(tenant),
+            observer: None,
             ..Bucket::clone(&inner.bucket)
         };
         let shared = (Arc::clone(&inner.waiting), Arc::clone(&inner.room));

@@ -19,8 +19,8 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use spillgate_artifact::{ByteSource, Clock, Facts, Handle, HandleForm, Manifest, Timestamp};
 use spillgate_store::{
-    ArtifactStore, Candidate, Draft, FileStore, Gone, Listed, Part, Piece, Receipt, StoreError,
-    Stored, Survey, Unreadable, Upkeep, check_index,
+    ArtifactStore, Candidate, Draft, FileStore, Gone, Listed, Part, Piece, Receipt,
+    RemovalObserver, StoreError, Stored, Survey, Unreadable, Upkeep, check_index,
 };
 use tokio::sync::Semaphore;
 
@@ -113,6 +113,25 @@ impl BucketStore {
             room,
             touched: Mutex::default(),
         }))
+    }
+
+    /// Returns the store with an observer, which this process tells of each removal.
+    #[must_use]
+    pub fn observed_by(&self, observer: Arc<dyn RemovalObserver>) -> Self {
+        let inner = &self.0;
+        let bucket = Bucket {
+            observer: Some(observer),
+            ..Bucket::clone(&inner.bucket)
+        };
+        let shared = (Arc::clone(&inner.waiting), Arc::clone(&inner.room));
+        let cache = Arc::clone(&inner.cache);
+        Self::with(
+            bucket,
+            cache,
+            shared,
+            Arc::clone(&inner.clock),
+            inner.options,
+        )
     }
 
     /// The address of the store.

@@ -310,7 +310,7 @@ impl Sweep<'_> {
             at: self.at,
             ..tombstone_of(&stored.bytes)
         };
-        if !bucket.bury(handle, stored.version, tombstone).await? {
+        if !bucket.bury(handle, stored, tombstone).await? {
             return Ok(Outcome::Stays);
         }
         bucket.clear(handle).await?;

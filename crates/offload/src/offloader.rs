@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use spillgate_artifact::{ByteSource, Clock, Handle, Interrupt, LOOKUP_TIMEOUT, Origin};
+use spillgate_artifact::{ByteSource, Clock, Handle, Interrupt, LOOKUP_TIMEOUT, Origin, SessionId};
 use spillgate_lookup::Artifact;
 use spillgate_redact::Redactor;
 use spillgate_store::{ArtifactStore, StoreError};
@@ -117,6 +117,17 @@ impl Offloader {
             call_ids,
             ..self
         }
+    }
+
+    /// Returns a copy that stores and reads for a client's session; `None` if its store does the same
+    /// for all sessions.
+    #[must_use]
+    pub fn in_session(&self, session: SessionId) -> Option<Self> {
+        let store = self.store.in_session(session)?;
+        Some(Self {
+            store,
+            ..self.clone()
+        })
     }
 
     /// Returns a copy with another timeout for lookups.

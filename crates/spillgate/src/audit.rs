@@ -2,7 +2,8 @@
 //! each request for an output that the caller does not have. It never has a part of an output or the
 //! arguments of a call.
 //!
-//! Whatever reads or writes an output does so through its store, so the store records it.
+//! Whatever reads or writes an output does so through its store, so the store records it. A store also
+//! removes outputs by itself, so it tells an observer of each removal.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -15,36 +16,59 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 use spillgate_artifact::{
-    ByteSource, Clock, Facts, Handle, HandleForm, Manifest, Principal, SystemClock, Timestamp,
+    ByteSource, Clock, Facts, Handle, HandleForm, Manifest, Principal, SessionId, SystemClock,
+    Timestamp,
 };
 use spillgate_store::{
-    ArtifactStore, Candidate, Draft, Gone, Listed, Part, Receipt, StoreError, Stored, Survey,
-    Unreadable, open_regular,
+    ArtifactStore, Candidate, Draft, Gone, Listed, Part, Partition, Receipt, RemovalObserver,
+    StoreError, Stored, Survey, Unreadable, open_regular,
 };
 use spillgate_untrusted::in_json;
+
+use crate::failure::Failure;
+#[cfg(feature = "telemetry")]
+use crate::otlp_logs;
 
 /// Settings of the audit log (`[audit]`).
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct AuditSettings {
-    /// The file to which lines are appended, or "stderr"; without it, nothing is recorded.
+    /// The file to which lines are appended, "stderr" or "otlp"; without it, nothing is recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) to: Option<PathBuf>,
 }
 
-/// The value of `to` that is no file.
+/// The value of `to` for standard error.
 const STDERR: &str = "stderr";
 
+/// The value of `to` for an OpenTelemetry collector.
+const OTLP: &str = "otlp";
+
 impl AuditSettings {
-    /// Returns the audit log; `None` if there is none.
-    pub(crate) fn log(&self) -> Option<Arc<Audit>> {
-        let to = self.to.as_ref().filter(|to| !to.as_os_str().is_empty())?;
-        let to = match to.as_os_str() == STDERR {
-            true => Sink::Stderr,
-            false => Sink::File(to.clone()),
+    /// Returns the audit log; `None` if there is none. A process that serves clients does not start if
+    /// it is for a collector and none is named.
+    pub(crate) fn log(&self, serves: bool) -> Result<Option<Arc<Audit>>, Failure> {
+        let Some(to) = self.to.as_ref().filter(|to| !to.as_os_str().is_empty()) else {
+            return Ok(None);
+        };
+        let to = match to.to_str() {
+            Some(STDERR) => Sink::Stderr,
+            #[cfg(feature = "telemetry")]
+            Some(OTLP) => {
+                if serves {
+                    otlp_logs::begin()?;
+                }
+                Sink::Collector
+            }
+            #[cfg(not(feature = "telemetry"))]
+            Some(OTLP) => {
+                let _ = serves;
+                return Err(crate::left_out::failure("audit.to = \"otlp\"", "telemetry"));
+            }
+            _ => Sink::File(to.clone()),
         };
         let has_failed = AtomicBool::new(false);
-        Some(Arc::new(Audit { to, has_failed }))
+        Ok(Some(Arc::new(Audit { to, has_failed })))
     }
 }
 
@@ -59,6 +83,8 @@ pub(crate) struct Audit {
 enum Sink {
     Stderr,
     File(PathBuf),
+    #[cfg(feature = "telemetry")]
+    Collector,
 }
 
 /// What happened.
@@ -90,7 +116,12 @@ pub(crate) enum Event {
 pub(crate) struct Line<'a> {
     time: Timestamp,
     event: Event,
-    principal: &'a Principal,
+    /// `None` if only its partition is known.
+    principal: Option<&'a Principal>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    partition: Option<&'a str>,
+    /// The session of the client; `None` if the request belongs to none.
+    session: Option<SessionId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     handle: Option<Handle>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,15 +141,20 @@ pub(crate) struct Line<'a> {
     /// Whether the output is pinned from now on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pinned: Option<bool>,
+    /// Why the output was removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<Gone>,
 }
 
 impl<'a> Line<'a> {
     /// Returns a line about something that happens now.
-    pub(crate) fn new(event: Event, principal: &'a Principal) -> Self {
+    pub(crate) fn new(event: Event, principal: impl Into<Option<&'a Principal>>) -> Self {
         Self {
             time: SystemClock.now(),
             event,
-            principal,
+            principal: principal.into(),
+            partition: None,
+            session: None,
             handle: None,
             server: None,
             tool: None,
@@ -127,6 +163,7 @@ impl<'a> Line<'a> {
             shared: false,
             reader: None,
             pinned: None,
+            why: None,
         }
     }
 
@@ -162,7 +199,50 @@ fn clipped(name: &str) -> &str {
     end.map_or(name, |(at, _)| &name[..at])
 }
 
+/// Whose outputs a store has.
+#[derive(Debug, Clone)]
+pub(crate) enum Whose {
+    Principal(Principal),
+    /// Those of a principal whose name is not known now.
+    Partition(Partition),
+}
+
+/// Records what is removed from a store.
+#[derive(Debug)]
+struct Removals {
+    audit: Arc<Audit>,
+    whose: Whose,
+}
+
+impl RemovalObserver for Removals {
+    fn removed(&self, handle: Handle, why: Gone, manifest: Option<&Manifest>) {
+        let (principal, partition) = match &self.whose {
+            Whose::Principal(principal) => (Some(principal), None),
+            Whose::Partition(partition) => (None, Some(partition.name())),
+        };
+        let line = Line::new(Event::Remove, principal);
+        let line = match manifest {
+            Some(manifest) => line.about(manifest),
+            None => line,
+        };
+        self.audit.record(&Line {
+            partition,
+            handle: Some(handle),
+            why: Some(why),
+            ..line
+        });
+    }
+}
+
 impl Audit {
+    /// Returns an observer that records what is removed from a store.
+    pub(crate) fn removals(self: &Arc<Self>, whose: Whose) -> Arc<dyn RemovalObserver> {
+        Arc::new(Removals {
+            audit: Arc::clone(self),
+            whose,
+        })
+    }
+
     /// Records a line. If that fails, the first failure is logged, and nothing else fails for it.
     pub(crate) fn record(&self, line: &Line<'_>) {
         let written = self.write(line);
@@ -174,11 +254,13 @@ impl Audit {
 
     fn write(&self, line: &Line<'_>) -> io::Result<()> {
         // Nobody can hide a part of a line, or make two of it, where a person reads it.
-        let mut text = in_json(&serde_json::to_string(line)?).into_owned();
-        text.push('\n');
-        let bytes = text.as_bytes();
+        let text = in_json(&serde_json::to_string(line)?).into_owned();
+        let whole = format!("{text}\n");
+        let bytes = whole.as_bytes();
         match &self.to {
             Sink::Stderr => io::stderr().write_all(bytes),
+            #[cfg(feature = "telemetry")]
+            Sink::Collector => otlp_logs::send(line.time, &text),
             Sink::File(path) => {
                 // Opened each time, so that the file can be moved away and begun again.
                 let mut options = OpenOptions::new();
@@ -190,16 +272,20 @@ impl Audit {
 }
 
 /// A store that records what is done with its outputs.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct AuditedStore {
     pub(crate) store: Arc<dyn ArtifactStore>,
     pub(crate) audit: Arc<Audit>,
     pub(crate) principal: Principal,
+    pub(crate) session: Option<SessionId>,
 }
 
 impl AuditedStore {
     fn line(&self, event: Event) -> Line<'_> {
-        Line::new(event, &self.principal)
+        Line {
+            session: self.session,
+            ..Line::new(event, &self.principal)
+        }
     }
 
     /// Records an output that is not there.
@@ -237,6 +323,7 @@ impl ArtifactStore for AuditedStore {
             draft: self.store.draft()?,
             audit: Arc::clone(&self.audit),
             principal: self.principal.clone(),
+            session: self.session,
         }))
     }
 
@@ -290,12 +377,8 @@ impl ArtifactStore for AuditedStore {
     }
 
     fn remove(&self, handle: Handle, why: Gone, at: Timestamp) -> Result<(), StoreError> {
-        self.denied(handle, self.store.remove(handle, why, at))?;
-        self.audit.record(&Line {
-            handle: Some(handle),
-            ..self.line(Event::Remove)
-        });
-        Ok(())
+        // The store tells its observer that it is removed.
+        self.denied(handle, self.store.remove(handle, why, at))
     }
 
     fn pin(&self, handle: Handle, pinned: bool) -> Result<(), StoreError> {
@@ -307,6 +390,13 @@ impl ArtifactStore for AuditedStore {
         });
         Ok(())
     }
+
+    fn in_session(&self, session: SessionId) -> Option<Arc<dyn ArtifactStore>> {
+        Some(Arc::new(Self {
+            session: Some(session),
+            ..self.clone()
+        }))
+    }
 }
 
 /// A draft whose commit is recorded.
@@ -315,6 +405,7 @@ struct AuditedDraft {
     draft: Box<dyn Draft>,
     audit: Arc<Audit>,
     principal: Principal,
+    session: Option<SessionId>,
 }
 
 impl Draft for AuditedDraft {
@@ -344,9 +435,14 @@ impl Draft for AuditedDraft {
             draft,
             audit,
             principal,
+            session,
         } = *self;
         let receipt = draft.commit(facts, index, form)?;
-        audit.record(&Line::new(Event::Store, &principal).about(receipt.manifest()));
+        let line = Line {
+            session,
+            ..Line::new(Event::Store, &principal)
+        };
+        audit.record(&line.about(receipt.manifest()));
         Ok(receipt)
     }
 }
@@ -354,38 +450,67 @@ impl Draft for AuditedDraft {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+    use std::time::Duration;
 
-    use spillgate_store::MemoryStore;
     use spillgate_store::conformance::{facts_of, run};
+    use spillgate_store::{FileStore, Lifetime, Notes, PartitionKey, Space, Upkeep};
 
     use super::*;
 
-    fn audited(to: PathBuf) -> AuditedStore {
-        let settings = AuditSettings { to: Some(to) };
+    /// Returns a store of alice below a directory. Its log is `audit.ndjson` there.
+    fn audited(base: &Path) -> AuditedStore {
+        let to = Some(base.join("audit.ndjson"));
+        let audit = AuditSettings { to }.log(false).unwrap().unwrap();
+        let principal: Principal = "alice".parse().unwrap();
+        let files = FileStore::new(base.join("store"), Lifetime::Durable, Arc::new(SystemClock));
+        let files = files.observed_by(audit.removals(Whose::Principal(principal.clone())));
         AuditedStore {
-            store: Arc::new(MemoryStore::default()),
-            audit: settings.log().unwrap(),
-            principal: "alice".parse().unwrap(),
+            store: Arc::new(files),
+            audit,
+            principal,
+            session: None,
         }
+    }
+
+    fn stored(store: &dyn ArtifactStore, bytes: &[u8]) -> Handle {
+        let mut draft = store.draft().unwrap();
+        draft.write(Part::Raw, bytes).unwrap();
+        let mut facts = facts_of(bytes);
+        facts.origin.arguments = Some("--pearl".to_owned());
+        let receipt = draft.commit(facts, b"", HandleForm::Short).unwrap();
+        receipt.handle()
+    }
+
+    /// Returns the lines of the log without their times.
+    fn lines(base: &Path) -> Vec<String> {
+        let text = std::fs::read_to_string(base.join("audit.ndjson")).unwrap();
+        let line = |line: &str| {
+            let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert!(line.as_object_mut().unwrap().remove("time").is_some());
+            line.to_string()
+        };
+        text.lines().map(line).collect()
     }
 
     #[test]
     fn conforms() {
         let base = tempfile::tempdir().unwrap();
-        run(&|| Box::new(audited(base.path().join("audit.ndjson"))));
+        let next = std::cell::Cell::new(0);
+        run(&|| {
+            next.set(next.get() + 1);
+            let base = base.path().join(next.get().to_string());
+            std::fs::create_dir(&base).unwrap();
+            Box::new(audited(&base))
+        });
     }
 
     #[test]
     fn each_step_is_a_line_without_the_content() {
         let base = tempfile::tempdir().unwrap();
         let path = base.path().join("audit.ndjson");
-        let store = audited(path.clone());
-        let mut draft = store.draft().unwrap();
-        draft.write(Part::Raw, b"oyster").unwrap();
-        let mut facts = facts_of(b"oyster");
-        facts.origin.arguments = Some("--pearl".to_owned());
-        let receipt = draft.commit(facts, b"", HandleForm::Short).unwrap();
-        let handle = receipt.handle();
+        let store = audited(base.path());
+        let handle = stored(&store, b"oyster");
         store.open(handle).unwrap();
         store.manifest(handle).unwrap();
         store.list().unwrap();
@@ -398,31 +523,82 @@ mod tests {
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         let text = std::fs::read_to_string(&path).unwrap();
-        let text = text.replace(&handle.to_string(), "HANDLE");
-        let lines = text.lines().map(|line| {
-            let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
-            assert!(line.as_object_mut().unwrap().remove("time").is_some());
-            line.to_string()
-        });
-        let lines: Vec<String> = lines.collect();
-        insta::assert_snapshot!(lines.join("\n"), @r#"
-        {"bytes":6,"event":"store","handle":"HANDLE","principal":"alice","tool":"test_tool"}
-        {"bytes":6,"event":"look_up","handle":"HANDLE","principal":"alice","tool":"test_tool"}
-        {"bytes":6,"event":"describe","handle":"HANDLE","principal":"alice","tool":"test_tool"}
-        {"event":"list","principal":"alice"}
-        {"event":"pin","handle":"HANDLE","pinned":true,"principal":"alice"}
-        {"event":"pin","handle":"HANDLE","pinned":false,"principal":"alice"}
-        {"event":"remove","handle":"HANDLE","principal":"alice"}
-        {"event":"deny","handle":"HANDLE","principal":"alice"}
+        let all = lines(base.path()).join("\n");
+        insta::assert_snapshot!(all.replace(&handle.to_string(), "HANDLE"), @r#"
+        {"bytes":6,"event":"store","handle":"HANDLE","principal":"alice","session":null,"tool":"test_tool"}
+        {"bytes":6,"event":"look_up","handle":"HANDLE","principal":"alice","session":null,"tool":"test_tool"}
+        {"bytes":6,"event":"describe","handle":"HANDLE","principal":"alice","session":null,"tool":"test_tool"}
+        {"event":"list","principal":"alice","session":null}
+        {"event":"pin","handle":"HANDLE","pinned":true,"principal":"alice","session":null}
+        {"event":"pin","handle":"HANDLE","pinned":false,"principal":"alice","session":null}
+        {"bytes":6,"event":"remove","handle":"HANDLE","principal":"alice","session":null,"tool":"test_tool","why":"removed"}
+        {"event":"deny","handle":"HANDLE","principal":"alice","session":null}
         "#);
         assert!(!text.contains("oyster") && !text.contains("pearl"));
+    }
+
+    #[test]
+    fn what_age_and_quota_remove_is_recorded_once() {
+        let base = tempfile::tempdir().unwrap();
+        let audit = audited(base.path()).audit;
+        let partition = PartitionKey::below(base.path()).unwrap();
+        let partition = partition.partition(&"bob".parse().unwrap());
+        let files = FileStore::new(
+            base.path().join("bob"),
+            Lifetime::Durable,
+            Arc::new(SystemClock),
+        )
+        .observed_by(audit.removals(Whose::Partition(partition.clone())))
+        .within(Space {
+            quota: Some(10),
+            ..Space::default()
+        });
+        let [old, large] =
+            [&b"old"[..], b"larger than the quota"].map(|bytes| stored(&files, bytes));
+        let upkeep = |max_age| Upkeep {
+            max_age,
+            notes: Notes {
+                max_age: None,
+                most: None,
+            },
+            every: Duration::ZERO,
+            idle: Duration::from_secs(60),
+            most: 10,
+        };
+        let now = SystemClock.now();
+        files.keep_up(&upkeep(None), None, now).unwrap();
+        let later = Timestamp::new(now.system_time() + Duration::from_secs(60));
+        let age = Some(Duration::from_secs(1));
+        files.keep_up(&upkeep(age), None, later).unwrap();
+        let all = lines(base.path()).join("\n");
+        let all = all
+            .replace(&old.to_string(), "OLD")
+            .replace(&large.to_string(), "LARGE");
+        insta::assert_snapshot!(all.replace(partition.name(), "PARTITION"), @r#"
+        {"bytes":21,"event":"remove","handle":"LARGE","partition":"PARTITION","principal":null,"session":null,"tool":"test_tool","why":"evicted"}
+        {"bytes":3,"event":"remove","handle":"OLD","partition":"PARTITION","principal":null,"session":null,"tool":"test_tool","why":"expired"}
+        "#);
+    }
+
+    #[test]
+    fn lines_name_the_session() {
+        let base = tempfile::tempdir().unwrap();
+        let store = audited(base.path());
+        let id = SessionId::random();
+        let session = store.in_session(id).unwrap();
+        let handle = stored(&*session, b"oyster");
+        session.open(handle).unwrap();
+        store.open(handle).unwrap();
+        let named = lines(base.path());
+        let named = named.iter().map(|line| line.contains(&id.to_string()));
+        assert_eq!(named.collect::<Vec<_>>(), [true, true, false]);
     }
 
     #[test]
     fn names_are_short_and_hide_nothing() {
         let base = tempfile::tempdir().unwrap();
         let path = base.path().join("audit.ndjson");
-        let store = audited(path.clone());
+        let store = audited(base.path());
         let mut facts = facts_of(b"x");
         facts.origin.tool = format!("a\u{202e}b\u{2028}c\u{85}{}", "é".repeat(1000));
         facts.origin.server = Some("s".repeat(1000));
@@ -441,9 +617,9 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_written_fails_nothing() {
         let base = tempfile::tempdir().unwrap();
-        let store = audited(base.path().join("missing/audit.ndjson"));
-        let mut draft = store.draft().unwrap();
-        draft.write(Part::Raw, b"x").unwrap();
-        assert!(draft.commit(facts_of(b"x"), b"", HandleForm::Short).is_ok());
+        let mut store = audited(base.path());
+        let to = Some(base.path().join("missing/audit.ndjson"));
+        store.audit = AuditSettings { to }.log(false).unwrap().unwrap();
+        stored(&store, b"x");
     }
 }

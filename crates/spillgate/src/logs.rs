@@ -17,7 +17,9 @@ use crate::failure::Failure;
 use crate::failure::Fault;
 use crate::marks::Redacted;
 #[cfg(feature = "telemetry")]
-use crate::traces::{Collector, Exporting};
+use crate::otlp::{Collector, Signal};
+#[cfg(feature = "telemetry")]
+use crate::traces::Exporting;
 
 /// Environment variable with the levels to log, as directives of `tracing`.
 const LEVELS: &str = "SPILLGATE_LOG";
@@ -122,7 +124,7 @@ where
 /// The returned value makes the spans part of clients' traces, and sends the remaining spans when
 /// it is dropped. Returns `None` if no collector is named.
 pub(crate) fn log_and_trace(level: &str) -> Result<Option<Exporting>, Failure> {
-    let Some(collector) = Collector::of_environment() else {
+    let Some(collector) = Collector::of_environment(Signal::Traces) else {
         log_to_stderr(level);
         return Ok(None);
     };

@@ -27,6 +27,10 @@ mod marks;
 mod memory;
 mod models;
 mod net;
+#[cfg(feature = "telemetry")]
+mod otlp;
+#[cfg(feature = "telemetry")]
+mod otlp_logs;
 mod output;
 mod progress;
 mod quantities;
@@ -112,6 +116,8 @@ fn main() -> ExitCode {
         _ => failure.report(&out),
     });
     out.finish();
+    #[cfg(feature = "telemetry")]
+    otlp_logs::finish();
     ExitCode::from(code)
 }
 

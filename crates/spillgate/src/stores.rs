@@ -21,8 +21,8 @@ use spillgate_object_store::{
 #[cfg(feature = "serve")]
 use spillgate_store::Names;
 use spillgate_store::{
-    ArtifactStore, FileStore, Lifetime, Partition, PartitionKey, ShareRecords, Space, StoreError,
-    SyncWhen, Upkeep,
+    ArtifactStore, FileStore, Lifetime, Partition, PartitionKey, RemovalObserver, ShareRecords,
+    Space, StoreError, SyncWhen, Upkeep,
 };
 
 use crate::failure::Failure;
@@ -140,11 +140,12 @@ impl Deref for Store {
 
 impl Store {
     /// Opens the store that the settings name. `serves` says whether clients wait for each result,
-    /// `stores` whether outputs will be stored.
+    /// `stores` whether outputs will be stored. `observer` is told of each removal.
     pub(crate) fn open(
         settings: &Settings,
         (serves, stores): (bool, bool),
         clock: &Arc<dyn Clock>,
+        observer: Option<Arc<dyn RemovalObserver>>,
     ) -> Result<Self, Failure> {
         let base = match address(&settings.store) {
             None => std::path::absolute(&settings.store)?,
@@ -162,9 +163,9 @@ impl Store {
         let files = settings.files(&base, (serves, stores), clock)?;
         match address(&settings.store) {
             #[cfg(not(feature = "objects"))]
-            _ => Ok(Self::Files(files)),
+            _ => Ok(Self::of_files(files, observer)),
             #[cfg(feature = "objects")]
-            None => Ok(Self::Files(files)),
+            None => Ok(Self::of_files(files, observer)),
             #[cfg(feature = "objects")]
             Some(address) => {
                 let address = parsed(address)?;
@@ -177,29 +178,31 @@ impl Store {
                     &address,
                     &variables,
                     settings.objects.patience(),
-                    files,
+                    Arc::new(files),
                     Arc::clone(clock),
                     settings.bucket_options(),
                 );
-                Ok(Self::Objects(bucket.map_err(unconnected)?))
+                Ok(Self::of_bucket(bucket.map_err(unconnected)?, observer))
             }
         }
     }
 
     /// Returns the part of the store that belongs to one principal, with the limits of these settings.
-    /// It has nothing in common with the parts of others, or with the store itself.
+    /// It has nothing in common with the parts of others, or with the store itself. `observer` is told
+    /// of each removal.
     pub(crate) fn partition(
         &self,
         partition: &Partition,
         (settings, limits): (&Settings, &TenantLimits),
         clock: &Arc<dyn Clock>,
+        observer: Option<Arc<dyn RemovalObserver>>,
     ) -> Result<Self, Failure> {
         #[cfg(not(feature = "objects"))]
         let _ = limits; // they are in the settings
         let base = partition.below(self.files().base());
         let files = settings.files(&base, (true, true), clock)?;
         Ok(match self {
-            Self::Files(_) => Self::Files(files),
+            Self::Files(_) => Self::of_files(files, observer),
             #[cfg(feature = "objects")]
             Self::Objects(bucket) => {
                 let mut options = settings.bucket_options();
@@ -209,8 +212,25 @@ impl Store {
                 if let Some(age) = &limits.max_age {
                     options.rules.max_age = age.time;
                 }
-                Self::Objects(bucket.partition(partition, files, options))
+                let bucket = bucket.partition(partition, Arc::new(files), options);
+                Self::of_bucket(bucket, observer)
             }
+        })
+    }
+
+    fn of_files(files: FileStore, observer: Option<Arc<dyn RemovalObserver>>) -> Self {
+        Self::Files(Arc::new(match observer {
+            Some(observer) => files.observed_by(observer),
+            None => files,
+        }))
+    }
+
+    /// Returns a store in a bucket. What its cache removes is in the bucket still.
+    #[cfg(feature = "objects")]
+    fn of_bucket(bucket: BucketStore, observer: Option<Arc<dyn RemovalObserver>>) -> Self {
+        Self::Objects(match observer {
+            Some(observer) => bucket.observed_by(observer),
+            None => bucket,
         })
     }
 
@@ -323,7 +343,7 @@ impl Store {
 /// Tries what a store in a bucket needs. Returns each step, and what is wrong with it.
 pub(crate) fn checked(settings: &Settings) -> Result<Vec<(&'static str, Option<String>)>, Failure> {
     let clock: Arc<dyn Clock> = Arc::new(spillgate_artifact::SystemClock);
-    match Store::open(settings, (false, false), &clock)? {
+    match Store::open(settings, (false, false), &clock, None)? {
         Store::Files(_) => Ok(Vec::new()),
         #[cfg(feature = "objects")]
         Store::Objects(bucket) => {
@@ -432,7 +452,7 @@ impl Settings {
         base: &Path,
         (serves, stores): (bool, bool),
         clock: &Arc<dyn Clock>,
-    ) -> Result<Arc<FileStore>, Failure> {
+    ) -> Result<FileStore, Failure> {
         let (space, sync) = match address(&self.store) {
             None => (self.space(), self.sync),
             // The bucket has what is in the cache.
@@ -448,7 +468,7 @@ impl Settings {
         };
         let files = FileStore::new(base, Lifetime::Durable, Arc::clone(clock));
         let files = self.with_key(files, stores)?;
-        let files = Arc::new(files.synced(sync).within(space));
+        let files = files.synced(sync).within(space);
         files.check_format()?;
         if !self.shared_store {
             files.check_base()?;

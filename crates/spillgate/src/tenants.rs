@@ -243,8 +243,9 @@ impl Tenants {
             if self.is_ending.load(Ordering::Relaxed) {
                 return;
             }
-            let limits = base.settings.tenants.limits(named.get(partition));
-            match base.of_tenant((partition, None), &limits) {
+            let principal = named.get(partition);
+            let limits = base.settings.tenants.limits(principal);
+            match base.of_tenant((partition, principal), &limits) {
                 Ok(app) => app.tidy(None),
                 Err(failure) => {
                     let what = failure.text();

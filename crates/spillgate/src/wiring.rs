@@ -10,7 +10,7 @@ use spillgate_retrieval::audience;
 use spillgate_store::{ArtifactStore, Owners, Partition, Receipt, SharedStore, StoreError, Upkeep};
 
 use crate::args::{Common, LimitArgs};
-use crate::audit::{Audit, AuditedStore};
+use crate::audit::{Audit, AuditedStore, Whose};
 use crate::failure::Failure;
 use crate::handle_arg::HandleArg;
 use crate::layers::{client_file, config_file};
@@ -59,7 +59,7 @@ impl Owners for OwnersOfShares {
         };
         let limits = TenantLimits::default();
         let settings = (&self.settings, &limits);
-        let opened = self.store.partition(owner, settings, &self.clock);
+        let opened = self.store.partition(owner, settings, &self.clock, None);
         let opened = opened.map_err(|failure| StoreError::Io {
             path: owner.name().into(),
             source: std::io::Error::other(failure.text().to_owned()),
@@ -80,6 +80,7 @@ fn recorded(
             store,
             audit: Arc::clone(audit),
             principal: principal.clone(),
+            session: None,
         }),
     }
 }
@@ -130,11 +131,14 @@ impl App {
         let upkeep = settings.upkeep();
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let (serves, stores) = (purpose == Purpose::Serving, purpose != Purpose::Looking);
-        let store = Store::open(&settings, (serves, stores), &clock)?;
+        let audit = settings.audit.log(serves)?;
+        let removals = audit
+            .as_ref()
+            .map(|audit| audit.removals(Whose::Principal(Principal::local())));
+        let store = Store::open(&settings, (serves, stores), &clock, removals)?;
         let ledger = store.files().base().join(LEDGER);
         let ledger = Arc::new(FileLedger::new(ledger));
         let door = audience::command_line(&store_option(common));
-        let audit = settings.audit.log();
         let artifacts = match purpose {
             // Whoever uses a command reads the files of the store anyway.
             Purpose::Looking | Purpose::Offloading => store.artifacts(),
@@ -163,7 +167,8 @@ impl App {
     }
 
     /// Returns the objects for one principal: the same rules, with a store and a ledger of its own. The
-    /// principal is only for the audit log; without it, nothing should be read or stored.
+    /// principal is only for the audit log; without it, nothing should be read or stored, but it can be
+    /// removed.
     pub(crate) fn of_tenant(
         &self,
         (partition, principal): (&Partition, Option<&Principal>),
@@ -171,9 +176,14 @@ impl App {
     ) -> Result<Self, Failure> {
         let settings = self.settings.of_tenant(limits);
         let clock = self.offloader.clock();
+        let whose = match principal {
+            Some(principal) => Whose::Principal(principal.clone()),
+            None => Whose::Partition(partition.clone()),
+        };
+        let removals = self.audit.as_ref().map(|audit| audit.removals(whose));
         let store = self
             .store
-            .partition(partition, (&settings, limits), clock)?;
+            .partition(partition, (&settings, limits), clock, removals)?;
         let ledger = store.files().base().join(LEDGER);
         let ledger = Arc::new(FileLedger::new(ledger));
         let owners = OwnersOfShares {

@@ -46,7 +46,10 @@ use crate::room::{Room, Space};
 use crate::sealed::SealedSource;
 use crate::survey::{Survey, Unreadable};
 use crate::tombstone::Tombstone;
-use crate::{Absent, ArtifactStore, Candidate, Draft, Gone, Listed, StoreError, StoreKey, Stored};
+use crate::{
+    Absent, ArtifactStore, Candidate, Draft, Gone, Listed, RemovalObserver, StoreError, StoreKey,
+    Stored,
+};
 
 /// How long the artifacts of a store live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +80,8 @@ pub struct FileStore {
     later: OnceLock<Option<Arc<Later>>>,
     /// Keeps the store within its quota. `None` means no quota.
     room: Option<Arc<Room>>,
+    /// Is told of each removal.
+    observer: Option<Arc<dyn RemovalObserver>>,
     /// The artifacts to remove when the store is dropped. Artifacts with a long handle are not in
     /// the list, because they are removed with their session's directory.
     own: Arc<Mutex<Vec<Word>>>,
@@ -100,6 +105,7 @@ impl FileStore {
             encrypts: false,
             later: OnceLock::new(),
             room: None,
+            observer: None,
             own: Arc::default(),
         }
     }
@@ -141,8 +147,24 @@ impl FileStore {
     /// together.
     #[must_use]
     pub fn within(self, space: Space) -> Self {
-        let room = Room::new(self.base.path.clone(), Arc::clone(&self.clock), space);
+        let room = Room::new(
+            self.base.path.clone(),
+            Arc::clone(&self.clock),
+            space,
+            self.observer.clone(),
+        );
         self.in_room(Arc::new(room))
+    }
+
+    /// Returns the store with an observer, which this process tells of each removal.
+    #[must_use]
+    pub fn observed_by(mut self, observer: Arc<dyn RemovalObserver>) -> Self {
+        self.observer = Some(observer);
+        // The room evicts through a store of its own.
+        match self.room.as_ref().map(|room| room.space()) {
+            Some(space) => self.within(space),
+            None => self,
+        }
     }
 
     /// The key with which new artifacts are encrypted; `None` if they are not.
@@ -161,6 +183,7 @@ impl FileStore {
     }
 
     pub(crate) fn in_room(mut self, room: Arc<Room>) -> Self {
+        self.observer = room.observer().cloned();
         self.room = Some(room);
         self
     }
@@ -447,6 +470,9 @@ impl ArtifactStore for FileStore {
                 false => StoreError::io(&paths.manifest, error),
             }
         })?;
+        if let Some(observer) = &self.observer {
+            observer.removed(handle, why, manifest.as_ref());
+        }
         if let (Some(directory), Some(manifest)) = (paths.view.parent(), &manifest) {
             alias::unlink(directory, &paths, &manifest.facts);
         }

@@ -57,7 +57,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use spillgate_artifact::{ByteSource, Facts, Handle, HandleForm, Manifest, Timestamp};
+use spillgate_artifact::{ByteSource, Facts, Handle, HandleForm, Manifest, SessionId, Timestamp};
 
 pub use derived::Derived;
 pub use disk::SyncWhen;
@@ -76,7 +76,7 @@ pub use share::{Share, ShareRecords, ShareSide};
 pub use shared::{Owners, SharedStore};
 pub use survey::{Survey, Unreadable};
 pub use tier::{ArtifactFiles, Piece};
-pub use tombstone::{Gone, Tombstone};
+pub use tombstone::{Gone, RemovalObserver, Tombstone};
 pub use upkeep::{Notes, Upkeep};
 
 /// Stores artifacts. This is the smallest set of methods that a store needs. All methods may be
@@ -156,6 +156,12 @@ pub trait ArtifactStore: Send + Sync + fmt::Debug {
 
     /// Exempts an artifact from the quota and the age limit, or ends the exemption.
     fn pin(&self, handle: Handle, pinned: bool) -> Result<(), StoreError>;
+
+    /// Returns this store as a client's session uses it; `None` if all sessions use it alike.
+    fn in_session(&self, session: SessionId) -> Option<Arc<dyn ArtifactStore>> {
+        let _ = session;
+        None
+    }
 }
 
 /// An artifact that is being written. Dropping it without a commit discards it.

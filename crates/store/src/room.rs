@@ -16,7 +16,7 @@ use spillgate_artifact::{Clock, Handle, Timestamp};
 
 use crate::books::Books;
 use crate::files::{FileStore, Lifetime};
-use crate::{Retention, StoreError, Swept, sweep};
+use crate::{RemovalObserver, Retention, StoreError, Swept, sweep};
 
 /// How much space a store on disk may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -58,6 +58,7 @@ pub(crate) struct Room {
     ended: Condvar,
     /// Held by the thread that frees disk space.
     freeing: Mutex<()>,
+    observer: Option<Arc<dyn RemovalObserver>>,
 }
 
 /// Eviction passes of this process. Only one pass runs at a time.
@@ -81,7 +82,12 @@ impl Drop for Running {
 }
 
 impl Room {
-    pub(crate) fn new(base: PathBuf, clock: Arc<dyn Clock>, space: Space) -> Self {
+    pub(crate) fn new(
+        base: PathBuf,
+        clock: Arc<dyn Clock>,
+        space: Space,
+        observer: Option<Arc<dyn RemovalObserver>>,
+    ) -> Self {
         Self {
             books: Books::of(&base),
             base,
@@ -91,7 +97,16 @@ impl Room {
             passes: Mutex::default(),
             ended: Condvar::new(),
             freeing: Mutex::default(),
+            observer,
         }
+    }
+
+    pub(crate) fn space(&self) -> Space {
+        self.space
+    }
+
+    pub(crate) fn observer(&self) -> Option<&Arc<dyn RemovalObserver>> {
+        self.observer.as_ref()
     }
 
     pub(crate) fn books(&self) -> &Books {

@@ -1,7 +1,9 @@
 //! The record that remains of a removed artifact.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
-use spillgate_artifact::{Manifest, Timestamp};
+use spillgate_artifact::{Handle, Manifest, Timestamp};
 
 /// Why an artifact is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,6 +15,12 @@ pub enum Gone {
     Evicted,
     /// A user removed it.
     Removed,
+}
+
+/// Is told of each artifact that is removed from a store, by age and quota, too.
+pub trait RemovalObserver: Send + Sync + fmt::Debug {
+    /// An artifact was removed. `manifest` is `None` if it could not be read.
+    fn removed(&self, handle: Handle, why: Gone, manifest: Option<&Manifest>);
 }
 
 /// The record that replaces a removed artifact. It lets a message for the dead handle say why the

@@ -442,7 +442,7 @@ impl Session {
         if is_mapped && aggregate::may_have_any(frame) {
             return true;
         }
-        let gateway = self.hub().gateway();
+        let gateway = self.gateway();
         self.rewriting(&gateway, upstream)
             .may_change(waiting, frame)
     }
@@ -456,7 +456,7 @@ impl Session {
         due: &Due,
         has_links: bool,
     ) -> Result<Frame, StoreError> {
-        let gateway = self.hub().gateway();
+        let gateway = self.gateway();
         let rewriting = self.rewriting(&gateway, upstream);
         let links = |frame: &[u8]| match has_links {
             true => aggregate::in_results(self, upstream.name(), frame),

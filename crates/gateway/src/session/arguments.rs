@@ -35,7 +35,7 @@ impl Session {
         call: Option<&CallParams<'_>>,
     ) {
         self.expect(upstream, envelope, call, &incoming.headers);
-        let gateway = self.hub().gateway();
+        let gateway = self.gateway();
         let rewriting = self.rewriting(&gateway, upstream);
         if rewriting.may_refer(&incoming.frame).is_none() {
             return self.carry(upstream, incoming, Some(envelope)).await;
@@ -67,7 +67,7 @@ impl Session {
         let Some(envelope) = envelope.filter(is_call) else {
             return self.pass(upstream, incoming, envelope).await;
         };
-        let resolved = match self.hub().gateway().offloader.policy().allows_references() {
+        let resolved = match self.gateway().offloader.policy().allows_references() {
             true => {
                 let generation = Generation::of(envelope.params);
                 self.resolved(upstream, &incoming.frame, generation).await
@@ -94,7 +94,7 @@ impl Session {
         frame: &Bytes,
         generation: Generation,
     ) -> Option<Bytes> {
-        let gateway = self.hub().gateway();
+        let gateway = self.gateway();
         let refers = self.rewriting(&gateway, upstream).may_refer(frame);
         let Some((key, id, origin, arguments)) = refers else {
             return Some(frame.clone());
@@ -156,7 +156,7 @@ impl Session {
     pub(crate) fn has_to_do_with(&self, upstream: &Upstream, frame: &Bytes) -> bool {
         let envelopes = messages(frame);
         let [one] = &*envelopes else { return false };
-        let gateway = self.hub().gateway();
+        let gateway = self.gateway();
         match one.method.as_deref() {
             Some("tools/call") => {
                 CallParams::of(one).is_some_and(|call| self.is_builtin_call(&call))
@@ -183,7 +183,7 @@ impl Session {
             return false;
         };
         if method == "resources/read" {
-            let gateway = self.hub().gateway();
+            let gateway = self.gateway();
             let is_one = self.builtin_tools.server_is_one();
             let uri = resources::asked(envelope.params);
             let Some(uri) = uri.filter(|uri| resources::is_ours(&gateway.offloader, uri, is_one))
@@ -215,7 +215,7 @@ impl Session {
             if !session.builtin_calls.is_awaited(&key) {
                 return; // cancelled before the look-up could run
             }
-            let gateway = session.hub().gateway();
+            let gateway = session.gateway();
             let read = move || {
                 let offloader = gateway.offloader.within(&interrupt);
                 resources::read(&offloader, gateway.page, &uri, generation)

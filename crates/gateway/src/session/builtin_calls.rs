@@ -32,7 +32,7 @@ impl Session {
 
     /// Whether a call of one of our tools is meant for another Spillgate behind this one.
     fn is_upstreams(&self, arguments: Option<&RawValue>) -> bool {
-        let gateway = self.hub().gateway();
+        let gateway = self.gateway();
         let store = gateway.offloader.store();
         let is_unknown = |handle| in_place(|| store.manifest(handle).is_err());
         self.builtin_tools.server_is_one() && retrieval::handle_of(arguments).is_none_or(is_unknown)
@@ -68,10 +68,7 @@ impl Session {
             if !session.builtin_calls.is_awaited(&key) {
                 return; // cancelled before the call could run
             }
-            let tools = session
-                .hub()
-                .gateway()
-                .tools(session.known_history().cloned());
+            let tools = session.gateway().tools(session.known_history().cloned());
             let result = match &*tool {
                 _ if turn.is_none() => {
                     let told = tools.offloader.presented("cancelled".to_owned());

@@ -32,7 +32,7 @@ impl Session {
     /// Whether tools of any server are found by a search. If the only server finds tools itself, it
     /// answers these searches.
     pub(crate) fn is_searching(&self) -> bool {
-        let gateway = self.hub().gateway();
+        let gateway = self.gateway();
         let all = self.upstreams.all();
         let is_theirs = all.len() == 1 && self.builtin_tools.server_finds();
         !is_theirs
@@ -95,7 +95,7 @@ impl Session {
             let checked = match tools {
                 None => Err("cancelled".to_owned()),
                 Some(tools) => {
-                    let counter = Arc::clone(session.hub().gateway().offloader.counter());
+                    let counter = Arc::clone(session.gateway().offloader.counter());
                     // Without a list, the server says whether it has the tool.
                     let tools = tools.unwrap_or_default();
                     let check = move || checked(direct, &tools, &*counter);
@@ -123,7 +123,7 @@ impl Session {
 
     /// Answers a call by name with an error for the model.
     async fn refuse_call(&self, id: &str, generation: Generation, what: String) {
-        let told = self.hub().gateway().offloader.presented(what);
+        let told = self.gateway().offloader.presented(what);
         let result = generation.complete(&result_of(&told, true));
         self.to_client(frame::line(frame::response(id, &result)))
             .await;
@@ -151,7 +151,7 @@ impl Session {
             Ok(tools) => {
                 let (offloader, session) = (offloader.clone(), Arc::clone(self));
                 let found = move || {
-                    let tool_search = &session.hub().gateway().tool_search;
+                    let tool_search = &session.gateway().tool_search;
                     // The gateway does not know the list of a stateless client.
                     let has_list = session.known_history().is_some();
                     let lists = |tool: &Tool| has_list && tool_search.lists_found(&tool.server);

@@ -66,7 +66,7 @@ impl Session {
         };
         // Secrets are marked before the text is cut: a part of one cannot be recognised.
         let start = String::from_utf8_lossy(start);
-        let text = plain(&self.hub().gateway().offloader.redacted(&start), MOST_SHOWN);
+        let text = plain(&self.gateway().offloader.redacted(&start), MOST_SHOWN);
         if upstream.is_first_stray_output() {
             tracing::warn!(
                 server,

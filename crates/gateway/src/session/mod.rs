@@ -22,6 +22,7 @@ use futures_util::future::join_all;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use spillgate_artifact::SessionId;
 use spillgate_mcp::{Envelope, RequestId, messages, object, span_in};
 use spillgate_offload::History;
 use spillgate_transport::{Connector, ServerEvent, Sink};
@@ -32,6 +33,7 @@ use tokio::task::{JoinSet, block_in_place};
 use crate::aggregate::listening::{self, Listening};
 use crate::aggregate::{Kind, Lane, Outbox, SessionKind, Told};
 use crate::builtin_tools::{BuiltinTools, calls::BuiltinCalls};
+use crate::gateway::Gateway;
 use crate::hub::Hub;
 use crate::results::client_view::Client;
 use crate::session::in_flight::{CallParams, RequestDetails};
@@ -44,6 +46,10 @@ use crate::{GatewayError, aggregate};
 #[derive(Debug)]
 pub struct Session {
     hub: Arc<Hub>,
+    /// The name of this session in records, which no client knows or sends.
+    id: SessionId,
+    /// The settings of the hub, and the same settings for this session.
+    gateway: Mutex<Option<[Arc<Gateway>; 2]>>,
     /// Opens connections to the servers.
     pub(crate) connector: Arc<dyn Connector>,
     pub(crate) to: Arc<dyn Sink>,
@@ -96,6 +102,8 @@ impl Session {
         let turns = Arc::clone(&hub.turns);
         let session = Arc::new_cyclic(|me| Self {
             hub,
+            id: SessionId::random(),
+            gateway: Mutex::default(),
             connector,
             to,
             builtin_tools,
@@ -124,6 +132,24 @@ impl Session {
 
     pub(crate) fn hub(&self) -> &Arc<Hub> {
         &self.hub
+    }
+
+    /// Returns the current settings. What is stored and read with them is recorded as this session's.
+    pub(crate) fn gateway(&self) -> Arc<Gateway> {
+        let of_all = self.hub.gateway();
+        if self.is_stateless() {
+            return of_all;
+        }
+        let mut known = self.gateway.lock();
+        if let Some([base, own]) = &*known
+            && Arc::ptr_eq(base, &of_all)
+        {
+            return Arc::clone(own);
+        }
+        let own = of_all.in_session(self.id);
+        let own = own.map_or_else(|| Arc::clone(&of_all), Arc::new);
+        *known = Some([of_all, Arc::clone(&own)]);
+        own
     }
 
     /// Returns the results that this client was shown. `None` for a stateless request, because the

@@ -169,6 +169,7 @@ impl Simulation {
                         time: HOUR,
                         pause: Duration::ZERO,
                     },
+                    observer: None,
                 };
                 Replica {
                     foreign: Arc::new(Bucket {

@@ -387,6 +387,7 @@ fn what_was_used_a_moment_ago_is_not_removed_for_the_quota() {
             time: Duration::ZERO,
             pause: Duration::ZERO,
         },
+        observer: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use wiremock::matchers::{header, method, path};
+use wiremock::matchers::{header, method, path_regex};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
 use super::session::{LARGE, Session};
@@ -85,7 +85,7 @@ fn collector(runtime: &tokio::runtime::Runtime) -> MockServer {
     runtime.block_on(async {
         let collector = MockServer::start().await;
         Mock::given(method("POST"))
-            .and(path("/v1/traces"))
+            .and(path_regex("^/v1/(logs|traces)$"))
             .and(header("content-type", "application/x-protobuf"))
             .respond_with(ResponseTemplate::new(200))
             .mount(&collector)
@@ -145,4 +145,54 @@ fn spans_join_the_clients_trace() {
     let joined = [&[0x0a, 16][..], &bytes_of(TRACE)].concat();
     let child = [&[0x22, 8][..], &bytes_of(SPAN)].concat();
     assert!(has(&body, &joined) && has(&body, &child));
+}
+
+/// Writes a configuration, and returns its path.
+fn configured(tool: &Tool, text: &str) -> String {
+    let path = tool.home().join("c.toml");
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn the_audit_log_is_sent_to_a_collector() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let collector = collector(&runtime);
+    let tool = Tool::new();
+    let config = configured(&tool, "[audit]\nto = \"otlp\"\n");
+    let endpoint = format!("{}/v1/logs", collector.uri());
+    let all = [
+        ("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", &*endpoint),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "x-key=the-key"),
+        ("SPILLGATE_CONFIG", &*config),
+    ];
+    let mut session = Session::start_with(&tool, &all, Stdio::null(), &server());
+    converse(&mut session);
+    session.end();
+    let requests = runtime.block_on(collector.received_requests()).unwrap();
+    let key = requests[0].headers.get("x-key").unwrap();
+    assert_eq!(key.to_str().unwrap(), "the-key");
+    let body: Vec<u8> = requests.iter().flat_map(|one| one.body.clone()).collect();
+    for word in [
+        "spillgate.audit",
+        r#""event":"store","principal":"local","session":"session-"#,
+        r#""tool":"big""#,
+    ] {
+        assert!(has(&body, word.as_bytes()), "{word}");
+    }
+    assert!(!has(&body, CANARY.as_bytes()));
+}
+
+#[test]
+fn an_audit_log_without_a_collector_is_refused() {
+    let tool = Tool::new();
+    let config = configured(&tool, "[audit]\nto = \"otlp\"\n");
+    let mut command = tool.command(&["mcp", "--", "cat"]);
+    let output = command.env("SPILLGATE_CONFIG", &config).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("none is named"), "{said}");
+    // Commands that people use do not need one.
+    let mut command = tool.command(&["ls"]);
+    let output = command.env("SPILLGATE_CONFIG", &config).output().unwrap();
+    assert!(output.status.success());
 }

@@ -636,6 +636,14 @@ fn a_shared_output_is_read_with_marks_until_the_time_is_over() {
         };
         assert!(lines.lines().any(has), "{event} {who}: {lines}");
     }
+    let sessions = lines.lines().map(|line| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        (line["event"] == "look_up").then(|| line["session"].clone())
+    });
+    let sessions: Vec<Value> = sessions.flatten().collect();
+    let has_one = |session: &Value| session.as_str().is_some_and(|one| one.starts_with("session-"));
+    assert!(sessions.iter().any(has_one), "{lines}");
+    assert!(sessions.iter().any(Value::is_null), "{lines}");
 }
 
 #[test]

@@ -127,6 +127,19 @@ fn a_collector_is_named_in_vain() {
 }
 
 #[test]
+fn an_audit_log_for_a_collector_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let config = home.path().join("c.toml");
+    std::fs::write(&config, "[audit]\nto = \"otlp\"\n").unwrap();
+    let config = config.display().to_string();
+    let answer = told(&spillgate(home.path(), &["--config", &config, "ls"]));
+    assert!(
+        answer.contains("without the feature `telemetry`"),
+        "{answer}"
+    );
+}
+
+#[test]
 fn a_pdf_document_says_what_is_not_read() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("a.pdf");
