@@ -31,6 +31,8 @@ mod net;
 mod otlp;
 #[cfg(feature = "telemetry")]
 mod otlp_logs;
+#[cfg(feature = "telemetry")]
+mod otlp_metrics;
 mod output;
 mod progress;
 mod quantities;

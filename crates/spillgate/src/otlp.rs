@@ -8,6 +8,7 @@ use opentelemetry::KeyValue;
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use opentelemetry_sdk::Resource;
 use parking_lot::Mutex;
+use percent_encoding::percent_decode_str;
 
 use crate::failure::Failure;
 use crate::logs::wrong;
@@ -19,6 +20,9 @@ const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 /// Environment variable that switches off all exports.
 const DISABLED: &str = "OTEL_SDK_DISABLED";
 const SERVICE: &str = "OTEL_SERVICE_NAME";
+/// Environment variables with headers of requests, such as `a=b,c=d`.
+const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
+const METRICS_HEADERS: &str = "OTEL_EXPORTER_OTLP_METRICS_HEADERS";
 
 /// How long a collector may take to accept a batch; OpenTelemetry waits equally long at shutdown.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -27,6 +31,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signal {
     Logs,
+    Metrics,
     Traces,
 }
 
@@ -36,6 +41,7 @@ impl Signal {
     fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::Logs => ("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", "v1/logs"),
+            Self::Metrics => ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "v1/metrics"),
             Self::Traces => ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "v1/traces"),
         }
     }
@@ -46,6 +52,7 @@ impl Signal {
 pub(crate) struct Collector {
     endpoint: String,
     service: String,
+    headers: Vec<(String, String)>,
 }
 
 impl Collector {
@@ -67,12 +74,21 @@ impl Collector {
         Some(Self {
             endpoint: set(own).or_else(of_all)?,
             service: set(SERVICE).unwrap_or_else(|| "spillgate".to_owned()),
+            headers: set(METRICS_HEADERS)
+                .or_else(|| set(HEADERS))
+                .map_or_else(Vec::new, |all| headers(&all)),
         })
     }
 
     /// Returns the URL to which requests go.
     pub(crate) fn endpoint(&self) -> &str {
         &self.endpoint
+    }
+
+    /// Returns the headers of requests with metrics. The exporters of other signals read them
+    /// themselves.
+    pub(crate) fn headers(&self) -> &[(String, String)] {
+        &self.headers
     }
 
     /// Returns a client that sends requests to the collector.
@@ -91,6 +107,17 @@ impl Collector {
     }
 }
 
+/// Returns the headers of a variable. Their values are percent-encoded.
+fn headers(all: &str) -> Vec<(String, String)> {
+    let pairs = all.split(',').filter_map(|pair| pair.split_once('='));
+    pairs
+        .map(|(name, value)| {
+            let value = percent_decode_str(value.trim()).decode_utf8_lossy();
+            (name.trim().to_owned(), value.into_owned())
+        })
+        .collect()
+}
+
 /// Sends requests from a thread that has no runtime of its own.
 pub(crate) struct Poster {
     client: reqwest::Client,
@@ -105,17 +132,9 @@ impl Poster {
         let runtime = Mutex::new(runtime);
         Ok(Self { client, runtime })
     }
-}
 
-impl fmt::Debug for Poster {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Poster")
-    }
-}
-
-#[async_trait::async_trait]
-impl HttpClient for Poster {
-    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+    /// Sends a request, and waits for the answer.
+    pub(crate) fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let (head, body) = request.into_parts();
         let request = self
             .client
@@ -135,6 +154,19 @@ impl HttpClient for Poster {
     }
 }
 
+impl fmt::Debug for Poster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Poster")
+    }
+}
+
+#[async_trait::async_trait]
+impl HttpClient for Poster {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        self.send(request)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,7 +182,7 @@ mod tests {
             found.map(|found| format!("{} {}", found.endpoint, found.service))
         };
         let all = (ENDPOINT, "http://c:4318/");
-        for signal in [Signal::Logs, Signal::Traces] {
+        for signal in [Signal::Logs, Signal::Metrics, Signal::Traces] {
             let (own, path) = signal.names();
             assert_eq!(of(signal, &[]), None);
             assert_eq!(of(signal, &[(ENDPOINT, "")]), None);
@@ -160,5 +192,11 @@ mod tests {
             let own = [all, (own, "http://t:1/x"), (SERVICE, "g")];
             assert_eq!(of(signal, &own).unwrap(), "http://t:1/x g");
         }
+    }
+
+    #[test]
+    fn headers_as_in_other_programs() {
+        let expected = [("api-key", "a=b c"), ("x", "")].map(|(a, b)| (a.to_owned(), b.to_owned()));
+        assert_eq!(headers("api-key=a=b%20c, x= ,nothing"), expected);
     }
 }

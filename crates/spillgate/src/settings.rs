@@ -146,6 +146,9 @@ pub(crate) struct Settings {
     /// The audit log.
     #[serde(default)]
     pub(crate) audit: AuditSettings,
+    /// What is sent to an OpenTelemetry collector.
+    #[serde(default)]
+    pub(crate) telemetry: TelemetrySettings,
     /// The position of each value in the file.
     #[serde(skip)]
     pub(crate) places: Places,
@@ -184,6 +187,22 @@ pub(crate) struct Secrets {
     pub(crate) stored: Option<StoredSecrets>,
     /// Whether stored outputs are encrypted with the key in the environment.
     pub(crate) encrypt: bool,
+}
+
+/// Settings of what is sent to an OpenTelemetry collector.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct TelemetrySettings {
+    /// How often the metrics are sent, such as "1m"; "0" is never.
+    pub(crate) metrics_interval: Span,
+}
+
+impl Default for TelemetrySettings {
+    fn default() -> Self {
+        Self {
+            metrics_interval: Span::of("0"),
+        }
+    }
 }
 
 /// Settings of the `continuation` profile.
@@ -409,6 +428,13 @@ impl Settings {
         if self.by_reference.is_some() || self.servers.values().any(|of| of.by_reference.is_some())
         {
             return Err(crate::left_out::failure("by_reference", "references"));
+        }
+        #[cfg(not(feature = "telemetry"))]
+        if self.telemetry.metrics_interval.time.is_some() {
+            return Err(crate::left_out::failure(
+                "telemetry.metrics_interval",
+                "telemetry",
+            ));
         }
         self.policy(flags)?;
         self.tool_search(None)?;

@@ -85,7 +85,7 @@ fn collector(runtime: &tokio::runtime::Runtime) -> MockServer {
     runtime.block_on(async {
         let collector = MockServer::start().await;
         Mock::given(method("POST"))
-            .and(path_regex("^/v1/(logs|traces)$"))
+            .and(path_regex("^/v1/(logs|metrics|traces)$"))
             .and(header("content-type", "application/x-protobuf"))
             .respond_with(ResponseTemplate::new(200))
             .mount(&collector)
@@ -190,9 +190,62 @@ fn an_audit_log_without_a_collector_is_refused() {
     let mut command = tool.command(&["mcp", "--", "cat"]);
     let output = command.env("SPILLGATE_CONFIG", &config).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && said.contains("none is named"), "{said}");
+    assert!(
+        !output.status.success() && said.contains("none is named"),
+        "{said}"
+    );
     // Commands that people use do not need one.
     let mut command = tool.command(&["ls"]);
     let output = command.env("SPILLGATE_CONFIG", &config).output().unwrap();
     assert!(output.status.success());
+}
+
+#[test]
+fn metrics_are_sent_to_a_collector() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let collector = collector(&runtime);
+    let tool = Tool::new();
+    let config = configured(&tool, "[telemetry]\nmetrics_interval = \"1h\"\n");
+    let endpoint = format!("{}/v1/metrics", collector.uri());
+    let all = [
+        ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", &*endpoint),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "x-key=the%20key"),
+        (
+            "OTEL_RESOURCE_ATTRIBUTES",
+            "deployment.environment.name=test",
+        ),
+        ("SPILLGATE_CONFIG", &*config),
+    ];
+    let mut session = Session::start_with(&tool, &all, Stdio::null(), &server());
+    converse(&mut session);
+    session.end();
+    // Those at the end.
+    let requests = runtime.block_on(collector.received_requests()).unwrap();
+    assert_eq!(requests.len(), 1);
+    let key = requests[0].headers.get("x-key").unwrap();
+    assert_eq!(key.to_str().unwrap(), "the key");
+    for word in [
+        "spillgate_requests_total",
+        "spillgate_upstream_seconds",
+        "spillgate_results_total",
+        "offloaded",
+        "tools/call",
+        "deployment.environment.name",
+    ] {
+        assert!(has(&requests[0].body, word.as_bytes()), "{word}");
+    }
+    assert!(!has(&requests[0].body, CANARY.as_bytes()));
+}
+
+#[test]
+fn metrics_without_a_collector_are_refused() {
+    let tool = Tool::new();
+    let config = configured(&tool, "[telemetry]\nmetrics_interval = \"1m\"\n");
+    let mut command = tool.command(&["mcp", "--", "cat"]);
+    let output = command.env("SPILLGATE_CONFIG", &config).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !output.status.success() && said.contains("no collector is named"),
+        "{said}"
+    );
 }

@@ -59,6 +59,7 @@ const TOP: &[(&str, &str)] = &[
     ("objects", "3"),
     ("tenants", "3"),
     ("audit", "3"),
+    ("telemetry", "3"),
     ("guarded", "3"),
     ("shared_store", "\"yes\""),
     ("reserve", "\"some\""),
@@ -207,6 +208,7 @@ const TABLES: &[Table] = &[
         ],
     ),
     ("audit", "", &[("to", "3")]),
+    ("telemetry", "", &[("metrics_interval", "\"often\"")]),
     (
         "http",
         "",

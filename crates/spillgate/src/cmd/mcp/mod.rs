@@ -35,6 +35,8 @@ use crate::args::Common;
 use crate::clients::{is_program, on_path};
 use crate::failure::{Failure, Fault};
 use crate::logs::log_and_trace;
+#[cfg(feature = "telemetry")]
+use crate::otlp_metrics::Pushing;
 #[cfg(feature = "serve")]
 use crate::server_args::Listen;
 use crate::server_args::Mcp;
@@ -96,14 +98,12 @@ pub(crate) fn serve(common: &Common, mcp: &Mcp, whom: For) -> Result<u8, Failure
         tell_what_is_missing(&gateway.servers);
     }
     let hub = gateway.map(Hub::new);
+    #[cfg(feature = "telemetry")]
+    let pushing = pushing(&app, hub.as_ref())?;
     #[cfg(feature = "serve")]
-    let tenants = match mcp.http.is_some() && app.settings.tenants.enabled {
-        true => {
-            let _in_runtime = runtime.enter();
-            let turns = api.as_ref().map(Api::turns);
-            Some(Tenants::new(Arc::clone(&app), mcp, hub.clone(), turns)?)
-        }
-        false => None,
+    let tenants = {
+        let _in_runtime = runtime.enter();
+        tenants(&app, mcp, hub.as_ref(), api.as_ref())?
     };
     let tidied = Arc::clone(&app);
     #[cfg(feature = "serve")]
@@ -165,8 +165,36 @@ pub(crate) fn serve(common: &Common, mcp: &Mcp, whom: For) -> Result<u8, Failure
     runtime.shutdown_background();
     app.ledger.flush_inline(SystemClock.now());
     app.tidy_quickly(None);
+    #[cfg(feature = "telemetry")]
+    drop(pushing);
     drop(exporting); // exports the remaining telemetry
     code
+}
+
+/// Returns the tenants of a server over HTTP, if there are any. Must be called in a runtime.
+#[cfg(feature = "serve")]
+fn tenants(
+    app: &Arc<App>,
+    mcp: &Mcp,
+    hub: Option<&Arc<Hub>>,
+    api: Option<&Api>,
+) -> Result<Option<Arc<Tenants>>, Failure> {
+    if mcp.http.is_none() || !app.settings.tenants.enabled {
+        return Ok(None);
+    }
+    let turns = api.map(Api::turns);
+    Tenants::new(Arc::clone(app), mcp, hub.cloned(), turns).map(Some)
+}
+
+/// Begins to send the metrics of a gateway to a collector, if the settings say so.
+#[cfg(feature = "telemetry")]
+fn pushing(app: &App, hub: Option<&Arc<Hub>>) -> Result<Option<Pushing>, Failure> {
+    let every = app.settings.telemetry.metrics_interval.time;
+    let (Some(every), Some(hub)) = (every, hub) else {
+        return Ok(None);
+    };
+    let metrics = Arc::clone(hub.metrics());
+    Pushing::begin(every, move || metrics.text()).map(Some)
 }
 
 /// Returns what applies a new configuration to the tenants.
