@@ -7,15 +7,20 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use spillgate_llm::{ChatModel, OnDelta, Request};
+use spillgate_untrusted::line;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, field};
 
 use crate::allowance::Share;
 use crate::event::{Abort, CallId, Effect, Event, Planned, Settled, Status};
 use crate::orchestrator::Orchestrator;
-use crate::report::Finished;
+use crate::report::{Ending, Finished};
 use crate::session::Session;
 use crate::trace::Journal;
+
+/// Maximum length of a tool's name in a span, in characters. A model can write any name.
+const MOST_NAME: usize = 100;
 
 /// Observes a session while it runs.
 pub trait Watcher: Send + Sync {
@@ -113,6 +118,17 @@ fn may_ask(session: &mut Session, share: Option<&Share>) -> bool {
     true
 }
 
+/// Returns the span of a call.
+fn tool_span(planned: &Planned) -> tracing::Span {
+    let name = line(&planned.call.name, MOST_NAME);
+    tracing::info_span!(
+        "execute_tool",
+        otel.name = format!("execute_tool {name}"),
+        gen_ai.operation.name = "execute_tool",
+        gen_ai.tool.name = name,
+    )
+}
+
 /// Records in the journal the effects that report what happened to calls, and passes a status on to
 /// the watcher. Ignores all other effects.
 fn write_down(effect: &Effect, journal: &Journal, watcher: &dyn Watcher) {
@@ -141,6 +157,41 @@ fn conclude(session: &mut Session, share: Option<&Share>) {
 /// Runs a session to its end. Operations still in progress at the end are dropped, which cancels
 /// them. Dropping this future cancels the session in the same way.
 pub async fn run(
+    session: Session,
+    model: &dyn ChatModel,
+    orchestrator: &Orchestrator,
+    journal: &Journal,
+    watcher: &dyn Watcher,
+    until: Until,
+) -> (Finished, Session) {
+    let name = journal.agent();
+    // The names are those of OpenTelemetry's conventions for GenAI.
+    let span = tracing::info_span!(
+        "invoke_agent",
+        otel.name = format!("invoke_agent {name}"),
+        otel.status_code = field::Empty,
+        "error.type" = field::Empty,
+        gen_ai.operation.name = "invoke_agent",
+        gen_ai.agent.name = name,
+    );
+    let (finished, session) = run_to_its_end(session, model, orchestrator, journal, watcher, until)
+        .instrument(span.clone())
+        .await;
+    let error = match &finished.ending {
+        Ending::Success => None,
+        Ending::Failed(_) => Some("failed"),
+        Ending::Cancelled => Some("cancelled"),
+        Ending::TimedOut => Some("timed_out"),
+        Ending::UsedUp(_) => Some("used_up"),
+    };
+    if let Some(error) = error {
+        span.record("error.type", error);
+        span.record("otel.status_code", "ERROR");
+    }
+    (finished, session)
+}
+
+async fn run_to_its_end(
     mut session: Session,
     model: &dyn ChatModel,
     orchestrator: &Orchestrator,
@@ -180,7 +231,8 @@ pub async fn run(
                     watcher.calls(&planned);
                     let span = journal.calls(&planned);
                     doing.push(Box::pin(async move {
-                        let returned = orchestrator.call(&planned, span.scope()).await;
+                        let call = orchestrator.call(&planned, span.scope());
+                        let returned = call.instrument(tool_span(&planned)).await;
                         span.end();
                         Event::Returned(planned.id, returned)
                     }));

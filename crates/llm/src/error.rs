@@ -65,6 +65,23 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// Returns the kind's name in traces.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Auth => "auth",
+            Self::RateLimited => "rate_limited",
+            Self::Provider => "provider",
+            Self::Timeout => "timeout",
+            Self::Connection => "connection",
+            Self::CutOff => "cut_off",
+            Self::BadReply => "bad_reply",
+            Self::ContextLength => "context_length",
+            Self::BadRequest => "bad_request",
+            Self::Spent => "spent",
+        }
+    }
+
     /// Returns whether the same request may succeed if it is sent again a little later.
     #[must_use]
     pub fn is_transient(self) -> bool {

@@ -19,7 +19,7 @@ use crate::marks::Redacted;
 #[cfg(feature = "telemetry")]
 use crate::otlp::{Collector, Signal};
 #[cfg(feature = "telemetry")]
-use crate::traces::Exporting;
+pub(crate) use crate::traces::Exporting;
 
 /// Environment variable with the levels to log, as directives of `tracing`.
 const LEVELS: &str = "SPILLGATE_LOG";

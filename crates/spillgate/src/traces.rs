@@ -26,6 +26,9 @@ use crate::logs::wrong;
 use crate::marks::redacted;
 use crate::otlp::Collector;
 
+/// The targets of the spans that are exported: requests, models and agents.
+const SOURCES: [&str; 3] = [LOG_TARGET, "spillgate_llm", "spillgate_agent"];
+
 /// Exports spans until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Exporting {
@@ -61,8 +64,9 @@ impl Exporting {
             .with_tracked_inactivity(false)
             .with_level(false)
             .with_target(false);
-        layer.with_filter(filter_fn(|metadata| {
-            metadata.is_span() && metadata.target().starts_with(LOG_TARGET)
+        let is_ours = |target: &str| SOURCES.iter().any(|source| target.starts_with(source));
+        layer.with_filter(filter_fn(move |metadata| {
+            metadata.is_span() && is_ours(metadata.target())
         }))
     }
 }

@@ -22,6 +22,9 @@ use crate::{LOG_TARGET, Server};
 /// Maximum length of a tool's name in a report, in characters.
 const MOST_NAME: usize = 100;
 
+/// The name of a tool call among the operations of OpenTelemetry's conventions for GenAI.
+const EXECUTE_TOOL: &str = "execute_tool";
+
 /// The keys that link a request to a trace, in HTTP headers and in `_meta` (SEP-414).
 const TRACE_KEYS: [&str; 3] = ["traceparent", "tracestate", "baggage"];
 
@@ -153,6 +156,8 @@ pub struct RequestSpan {
     request_bytes: u64,
     response_bytes: u64,
     request: Span,
+    /// The tool that is called, as reports name it.
+    tool: Option<String>,
     /// The span of the time that the server takes; `None` until the request is sent.
     upstream: Option<Span>,
 }
@@ -170,8 +175,10 @@ impl RequestSpan {
     ) -> Self {
         meter.started();
         let method = Method::of(method);
+        let tool = tool.map(|name| line(name, MOST_NAME));
         Self {
-            request: request_span(server, key, method, tool),
+            request: request_span(server, key, method, tool.as_deref()),
+            tool,
             meter,
             method,
             begun: Instant::now(),
@@ -196,7 +203,7 @@ impl RequestSpan {
         let Some(traces) = traces else { return };
         let client = client_trace(params, &message.headers);
         traces.join(&self.request, &client);
-        let upstream = upstream_span(&self.request, server, self.method);
+        let upstream = upstream_span(&self.request, server, self.method, self.tool.as_deref());
         let headers = traces.headers(&upstream);
         if !headers.is_empty() {
             let is_ours = |name: &str| headers.iter().any(|(ours, _)| ours == name);
@@ -275,7 +282,8 @@ pub fn call_span(
     traces: Option<&dyn TracePropagator>,
     headers: &[(String, String)],
 ) -> Span {
-    let span = request_span("", key, Method::of("tools/call"), Some(tool));
+    let tool = line(tool, MOST_NAME);
+    let span = request_span("", key, Method::of("tools/call"), Some(&tool));
     if let Some(traces) = traces {
         let client = trace_in_meta(meta);
         traces.join(&span, &client.unwrap_or_else(|| headers.to_vec()));
@@ -284,21 +292,27 @@ pub fn call_span(
 }
 
 fn request_span(server: &str, key: &RequestId, method: Method, tool: Option<&str>) -> Span {
+    // Inside a span of ours, the request is not a client's.
+    let kind = match Span::current().is_none() {
+        true => "server",
+        false => "internal",
+    };
     tracing::info_span!(
         target: LOG_TARGET,
         "request",
-        otel.kind = "server",
+        otel.kind = kind,
         otel.name = name_of(method, tool),
         otel.status_code = field::Empty,
         "error.type" = field::Empty,
         server,
         mcp.method.name = method.as_str(),
-        gen_ai.tool.name = tool.map(|name| line(name, MOST_NAME)),
+        gen_ai.operation.name = tool.map(|_| EXECUTE_TOOL),
+        gen_ai.tool.name = tool,
         id = hashed(key),
     )
 }
 
-fn upstream_span(request: &Span, server: &Server, method: Method) -> Span {
+fn upstream_span(request: &Span, server: &Server, method: Method, tool: Option<&str>) -> Span {
     let (transport, address) = match &server.spec.transport {
         Transport::Command(_) => ("pipe", None),
         Transport::Http(http) | Transport::Sse(http) => ("tcp", host_of(&http.url)),
@@ -311,6 +325,8 @@ fn upstream_span(request: &Span, server: &Server, method: Method) -> Span {
         otel.name = method.as_str(),
         server = server.spec.name,
         mcp.method.name = method.as_str(),
+        gen_ai.operation.name = tool.map(|_| EXECUTE_TOOL),
+        gen_ai.tool.name = tool,
         network.transport = transport,
         server.address = address,
     )
@@ -319,7 +335,7 @@ fn upstream_span(request: &Span, server: &Server, method: Method) -> Span {
 fn name_of(method: Method, tool: Option<&str>) -> String {
     let method = method.as_str();
     match tool {
-        Some(tool) => format!("{method} {}", line(tool, MOST_NAME)),
+        Some(tool) => format!("{method} {tool}"),
         None => method.to_owned(),
     }
 }

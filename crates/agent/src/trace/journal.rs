@@ -103,6 +103,11 @@ impl Journal {
         }))
     }
 
+    /// Returns the agent's name.
+    pub(crate) fn agent(&self) -> &str {
+        &self.0.about.agent
+    }
+
     /// Returns all operations so far, including those that are running.
     #[must_use]
     pub fn snapshot(&self) -> Op {

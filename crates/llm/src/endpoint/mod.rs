@@ -22,6 +22,7 @@ use reqwest::{Client, Url};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout};
+use tracing::{Instrument, Span, field};
 
 use self::fault::Fault;
 use self::http::OpenResponse;
@@ -51,6 +52,16 @@ pub enum Dialect {
     OpenAi,
     /// `POST BASE/v1/messages`, with the key in `x-api-key`.
     Anthropic,
+}
+
+impl Dialect {
+    /// Returns the name of the provider whose API this is, in OpenTelemetry's conventions for GenAI.
+    fn provider(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Anthropic => "anthropic",
+        }
+    }
 }
 
 /// The name of the request field with which an OpenAI-compatible server limits the length of the
@@ -267,7 +278,39 @@ pub struct EndpointModel {
     limits: ModelLimits,
 }
 
+/// Records in the span of a request how it ended.
+fn report(span: &Span, result: &Result<Reply, LlmError>) {
+    match result {
+        Ok(reply) => {
+            span.record("gen_ai.usage.input_tokens", reply.usage.input);
+            span.record("gen_ai.usage.output_tokens", reply.usage.output);
+        }
+        Err(error) => {
+            span.record("error.type", error.kind.as_str());
+            span.record("otel.status_code", "ERROR");
+        }
+    }
+}
+
 impl EndpointModel {
+    /// Returns the span of a request, by OpenTelemetry's conventions for GenAI.
+    fn span(&self) -> Span {
+        let model = &self.target.model;
+        tracing::info_span!(
+            "chat",
+            otel.kind = "client",
+            otel.name = format!("chat {model}"),
+            otel.status_code = field::Empty,
+            "error.type" = field::Empty,
+            gen_ai.operation.name = "chat",
+            gen_ai.provider.name = self.endpoint.dialect.provider(),
+            gen_ai.request.model = model,
+            gen_ai.usage.input_tokens = field::Empty,
+            gen_ai.usage.output_tokens = field::Empty,
+            server.address = self.endpoint.url.host_str(),
+        )
+    }
+
     async fn exchange(&self, request: &Request, deltas: &dyn OnDelta) -> Result<Reply, LlmError> {
         let body = self.endpoint.body(request, &self.target.model);
         let body = serde_json::to_vec(&body).expect("invariant: a JSON value can be written");
@@ -381,7 +424,12 @@ impl ChatModel for EndpointModel {
     fn chat<'a>(&'a self, request: &'a Request, deltas: &'a dyn OnDelta) -> ReplyFuture<'a> {
         Box::pin(async move {
             let start = Instant::now();
-            let result = self.exchange(request, deltas).await;
+            let span = self.span();
+            let result = self
+                .exchange(request, deltas)
+                .instrument(span.clone())
+                .await;
+            report(&span, &result);
             let ms = start.elapsed().as_millis();
             match &result {
                 Ok(reply) => tracing::debug!(

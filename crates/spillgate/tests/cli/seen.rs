@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use wiremock::matchers::{header, method, path_regex};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
+use super::agent_lab::{Lab, Step};
 use super::session::{LARGE, Session};
 use super::tool::Tool;
 
@@ -76,7 +77,7 @@ fn logs_tell_of_requests_but_not_of_contents() {
       id mcp.method.name name otel.kind otel.name server
     "ok" [String("sh"), String("tools/call"), String("big")] "request"
       added_us message outcome request_bytes response_bytes upstream_us
-      gen_ai.tool.name id mcp.method.name name otel.kind otel.name server
+      gen_ai.operation.name gen_ai.tool.name id mcp.method.name name otel.kind otel.name server
     "#);
 }
 
@@ -134,6 +135,7 @@ fn spans_join_the_clients_trace() {
         "tools/call big",
         "mcp.method.name",
         "gen_ai.tool.name",
+        "execute_tool",
         "network.transport",
         "pipe",
         "store",
@@ -248,4 +250,30 @@ fn metrics_without_a_collector_are_refused() {
         !output.status.success() && said.contains("no collector is named"),
         "{said}"
     );
+}
+
+#[test]
+fn spans_of_agents_have_the_names_of_the_conventions() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let collector = collector(&runtime);
+    let lab = Lab::new(vec![
+        Step::Calls(vec![("note", json!({"name": CANARY}))]),
+        Step::Reports("done"),
+    ]);
+    let mut command = lab.command(&["agent.ai", "go"]);
+    let command = command.env("OTEL_EXPORTER_OTLP_ENDPOINT", collector.uri());
+    let output = command.output().unwrap();
+    assert_eq!(output.stdout, b"done\n");
+    let requests = runtime.block_on(collector.received_requests()).unwrap();
+    let body: Vec<u8> = requests.iter().flat_map(|one| one.body.clone()).collect();
+    for word in [
+        "invoke_agent agent",
+        "chat reader",
+        "execute_tool note",
+        "gen_ai.usage.input_tokens",
+        "gen_ai.provider.name",
+    ] {
+        assert!(has(&body, word.as_bytes()), "{word}");
+    }
+    assert!(!has(&body, CANARY.as_bytes()));
 }

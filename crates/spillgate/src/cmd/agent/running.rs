@@ -23,7 +23,7 @@ use super::run_directory::{RunDirectory, Stay, clear_leftovers};
 use super::stop::Stop;
 use crate::agent_args::AgentRun;
 use crate::failure::{Failure, Fault};
-use crate::logs::log_to_stderr;
+use crate::logs::{Exporting, log_and_trace};
 use crate::output::Output;
 use crate::settings::Settings;
 use crate::trace_file::{TraceFile, in_directory};
@@ -72,6 +72,8 @@ struct Parts {
     stay: Stay,
     live: Arc<Live>,
     trace: Option<Arc<TraceFile>>,
+    /// Sends the remaining spans when it is dropped.
+    _exporting: Option<Exporting>,
 }
 
 /// A session that has ended.
@@ -90,7 +92,7 @@ impl Parts {
             (None, None) => None,
         };
         let has_log = std::env::var_os("SPILLGATE_LOG").is_some();
-        log_to_stderr(if watching.verbose { "info" } else { "error" });
+        let exporting = log_and_trace(if watching.verbose { "info" } else { "error" })?;
         let parent = plan.agent.tool_output.store_dir.value.clone();
         let parent = parent.unwrap_or_else(std::env::temp_dir);
         let cleared = clear_leftovers(&parent);
@@ -112,6 +114,7 @@ impl Parts {
             stay: Stay::in_room(room),
             live: Arc::new(Live::new(look, watching.verbose)),
             trace: trace.map(Arc::new),
+            _exporting: exporting,
         })
     }
 
