@@ -143,7 +143,8 @@ impl Inner {
     async fn begin(&self, post_body: &PostBody<'_>, call: Call<'_>) -> Reply {
         let streams = ClientStreams::new(Generation::Legacy, self.settings.kept_messages);
         let owner = call.identity.owner.clone();
-        let client = self.sessions.begin(owner, &streams, || {
+        let share = call.doors.max_sessions();
+        let client = self.sessions.begin((owner, share), &streams, || {
             call.doors.backend().session(streams.clone() as Arc<_>)
         })?;
         let forget = ForgetOnDrop {
@@ -220,7 +221,7 @@ impl Inner {
         let peer = call.doors.backend().exchange(streams.clone() as Arc<_>);
         let handing = spawn_unless_ready(peer.take(incoming));
         if asked.iter().any(PendingRequest::is_lasting) {
-            self.note_lasting(&streams);
+            self.note_lasting(&call.identity.owner, &streams);
         }
         let open_stream = OpenStream {
             receiver,

@@ -44,5 +44,5 @@ pub use error::HttpServerError;
 pub use health::Health;
 pub use readiness::{NotReady, Readiness};
 pub use server::HttpServer;
-pub use settings::{Algorithm, Auth, HttpServerSettings, OAuth, Rate, RateBy, Token};
-pub use tenants::{Doors, Tenants, Unopened};
+pub use settings::{Algorithm, Auth, HttpServerSettings, OAuth, Rate, RateBy, Token, TokenError};
+pub use tenants::{DoorLimits, Doors, Tenants, Unopened};

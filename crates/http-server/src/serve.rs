@@ -131,6 +131,7 @@ fn sweep(inner: Arc<Inner>) -> JoinHandle<()> {
                 tracing::info!("a session is closed: its token is not valid any more");
                 tokio::spawn(async move { client.end(true).await });
             }
+            inner.end_barred_lasting();
             if let Some(rates) = &inner.rates {
                 rates.sweep();
             }

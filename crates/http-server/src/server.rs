@@ -77,7 +77,7 @@ pub(crate) struct Inner {
     readiness: Readiness,
     metrics: Option<MetricsSource>,
     /// The subscription streams of stateless requests, which would otherwise stay open at shutdown.
-    lasting: Mutex<Vec<Weak<ClientStreams>>>,
+    lasting: Mutex<Vec<(SessionOwner, Weak<ClientStreams>)>>,
 }
 
 /// The two addresses of a connection: the client's and our own.
@@ -364,11 +364,24 @@ impl Inner {
         Ok(RequestIdentity { owner, ip })
     }
 
-    /// Registers a stateless request whose stream shutdown must end.
-    pub(crate) fn note_lasting(&self, streams: &Arc<ClientStreams>) {
+    /// Registers a stateless request whose stream ends at shutdown, or when its owner may not come in
+    /// any more.
+    pub(crate) fn note_lasting(&self, owner: &SessionOwner, streams: &Arc<ClientStreams>) {
         let mut lasting = self.lasting.lock();
-        lasting.retain(|streams| streams.strong_count() > 0);
-        lasting.push(Arc::downgrade(streams));
+        lasting.retain(|(_, streams)| streams.strong_count() > 0);
+        lasting.push((owner.clone(), Arc::downgrade(streams)));
+    }
+
+    /// Ends the subscription streams of stateless requests whose owner may not come in any more.
+    pub(crate) fn end_barred_lasting(&self) {
+        let lasting = self.lasting.lock();
+        let barred = lasting
+            .iter()
+            .filter(|(owner, _)| !self.authenticator.still_knows(owner));
+        for streams in barred.filter_map(|(_, streams)| streams.upgrade()) {
+            tracing::info!("a subscription is closed: its token is not valid any more");
+            streams.end_lasting();
+        }
     }
 
     /// Ends the GET streams and the subscription streams, which would otherwise stay open.
@@ -377,7 +390,7 @@ impl Inner {
             client.streams.end_lasting();
         }
         let lasting = self.lasting.lock();
-        for streams in lasting.iter().filter_map(Weak::upgrade) {
+        for streams in lasting.iter().filter_map(|(_, streams)| streams.upgrade()) {
             streams.end_lasting();
         }
     }

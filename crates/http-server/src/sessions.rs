@@ -75,10 +75,11 @@ impl Sessions {
         }
     }
 
-    /// Begins a session of `owner`. Fails if the maximum number of sessions is reached.
+    /// Begins a session of `owner`. Fails if the maximum number of sessions is reached, of all or of its
+    /// principal.
     pub(crate) fn begin(
         &self,
-        owner: SessionOwner,
+        (owner, share): (SessionOwner, Option<usize>),
         streams: &Arc<ClientStreams>,
         peer: impl FnOnce() -> Arc<dyn Peer>,
     ) -> Result<Arc<Client>, Problem> {
@@ -95,6 +96,17 @@ impl Sessions {
                 "there are {most} sessions already, as many as `http.max_sessions` allows; end one with DELETE, or try again later"
             );
             return Err(Problem::http(StatusCode::SERVICE_UNAVAILABLE, what).again_in(30));
+        }
+        let of_owner = || {
+            let all = open.values();
+            all.filter(|client| client.owner.is_same_principal(&owner))
+                .count()
+        };
+        if let Some(share) = share.filter(|share| of_owner() >= *share) {
+            let what = format!(
+                "you have {share} sessions already, as many as `tenants.max_sessions` allows; end one with DELETE, or try again later"
+            );
+            return Err(Problem::http(StatusCode::TOO_MANY_REQUESTS, what).again_in(30));
         }
         let client = Arc::new(Client {
             id: id.clone(),

@@ -1,5 +1,6 @@
 //! The settings of the HTTP server and their defaults.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -298,6 +299,25 @@ impl HttpServerSettings {
     }
 }
 
+/// What is wrong with the tokens of a file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TokenError {
+    /// A line has a name, but no token.
+    #[error("line {line} has a name, but no token")]
+    Missing {
+        /// The number of the line, from 1.
+        line: usize,
+    },
+    /// Two principals have the same token.
+    #[error("the same token belongs to {first} and to {other}")]
+    Shared {
+        /// The name of the first.
+        first: String,
+        /// The name of the other.
+        other: String,
+    },
+}
+
 /// A client's static token. `Debug` does not print it.
 #[derive(Clone)]
 pub struct Token {
@@ -326,13 +346,52 @@ impl Token {
         })
     }
 
-    /// Parses the tokens of a file, one per line. A `#` at the start of a line or after a space
+    /// Parses the tokens of a file, one per line. A `#` at the start of a line or after white space
     /// begins a comment.
-    #[must_use]
-    pub fn in_file(text: &str) -> Vec<Self> {
-        let lines = text.lines().filter_map(|line| line.split(" #").next());
-        let tokens = lines.filter(|line| !line.trim().starts_with('#'));
-        tokens.filter_map(Self::new).collect()
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is a name without a token: without the check, the name would be the token.
+    pub fn in_file(text: &str) -> Result<Vec<Self>, TokenError> {
+        let mut tokens = Vec::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            let mut before = ' ';
+            let comment = line.find(|c: char| {
+                let begins = c == '#' && before.is_whitespace();
+                before = c;
+                begins
+            });
+            let line = line[..comment.unwrap_or(line.len())].trim();
+            if line.ends_with(':') {
+                return Err(TokenError::Missing { line: number });
+            }
+            tokens.extend(Self::new(line));
+        }
+        Ok(tokens)
+    }
+
+    /// Checks that no token belongs to two principals.
+    ///
+    /// # Errors
+    ///
+    /// Fails if one does. The error has the names, and not the token.
+    pub fn check_owners(tokens: &[Self]) -> Result<(), TokenError> {
+        let mut owners: HashMap<&str, Option<&Principal>> = HashMap::new();
+        for token in tokens {
+            let owner = token.principal();
+            let first = *owners.entry(&token.secret).or_insert(owner);
+            if first != owner {
+                let name = |owner: Option<&Principal>| match owner {
+                    Some(principal) => principal.to_string(),
+                    None => "a line without a name".to_owned(),
+                };
+                return Err(TokenError::Shared {
+                    first: name(first),
+                    other: name(owner),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Returns whose token it is; `None` if it has no name.

@@ -33,11 +33,21 @@ pub trait Tenants: Send + Sync + fmt::Debug {
     fn doors<'a>(&'a self, of: &'a Principal) -> BoxFuture<'a, Result<Arc<Doors>, Unopened>>;
 }
 
+/// The limits of a principal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DoorLimits {
+    /// Maximum requests in a minute; more get status 429. `None` means no limit.
+    pub requests_per_minute: Option<NonZeroU32>,
+    /// Maximum sessions at the same time; `None` means that only the limit for all holds.
+    pub max_sessions: Option<usize>,
+}
+
 /// What a principal reaches: its gateway and its API, which use its store.
 pub struct Doors {
     pub(crate) backend: Option<Arc<dyn Backend>>,
     pub(crate) api: Option<Router>,
     rate: Option<DefaultDirectRateLimiter>,
+    max_sessions: Option<usize>,
     /// Each session and each stateless request of the backend has a copy.
     in_use: Arc<()>,
 }
@@ -51,21 +61,17 @@ impl fmt::Debug for Doors {
 }
 
 impl Doors {
-    /// Returns the doors to a gateway and an API, both with the store of one principal. With a rate,
-    /// more requests in a minute get status 429.
+    /// Returns the doors to a gateway and an API, both with the store of one principal.
     #[must_use]
-    pub fn new(
-        hub: Option<Arc<Hub>>,
-        api: Option<Api>,
-        requests_per_minute: Option<NonZeroU32>,
-    ) -> Self {
+    pub fn new(hub: Option<Arc<Hub>>, api: Option<Api>, limits: DoorLimits) -> Self {
         let in_use = Arc::new(());
         let backend = hub.map(|hub| {
             let in_use = Arc::clone(&in_use);
             Arc::new(HubBackend { hub, in_use }) as Arc<dyn Backend>
         });
         Self {
-            rate: limiter(requests_per_minute),
+            rate: limiter(limits.requests_per_minute),
+            max_sessions: limits.max_sessions,
             in_use,
             ..Self::to(backend, api.map(Arc::new))
         }
@@ -77,18 +83,25 @@ impl Doors {
             backend,
             api: api.map(Api::router),
             rate: None,
+            max_sessions: None,
             in_use: Arc::default(),
         }
     }
 
-    /// Returns the doors to the same gateway, whose sessions go on, and to another API, with another rate.
+    /// Returns the doors to the same gateway, whose sessions go on, and to another API, with other limits.
     #[must_use]
-    pub fn with_api(&self, api: Option<Api>, requests_per_minute: Option<NonZeroU32>) -> Self {
+    pub fn with_api(&self, api: Option<Api>, limits: DoorLimits) -> Self {
         Self {
-            rate: limiter(requests_per_minute),
+            rate: limiter(limits.requests_per_minute),
+            max_sessions: limits.max_sessions,
             in_use: Arc::clone(&self.in_use),
             ..Self::to(self.backend.clone(), api.map(Arc::new))
         }
+    }
+
+    /// Returns the maximum number of its sessions.
+    pub(crate) fn max_sessions(&self) -> Option<usize> {
+        self.max_sessions
     }
 
     /// Whether a session or a request of the gateway uses it now.

@@ -26,6 +26,9 @@ pub(crate) struct TenantSettings {
     /// Maximum requests of each principal in a minute; by default no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) requests_per_minute: Option<NonZeroU32>,
+    /// Maximum sessions of each principal at the same time; by default a quarter of `http.max_sessions`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_sessions: Option<NonZeroU32>,
     /// Other limits for principals, by their names.
     pub(crate) named: BTreeMap<String, TenantLimits>,
 }
@@ -43,6 +46,9 @@ pub(crate) struct TenantLimits {
     /// Maximum requests in a minute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) requests_per_minute: Option<NonZeroU32>,
+    /// Maximum sessions at the same time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_sessions: Option<NonZeroU32>,
 }
 
 impl TenantSettings {
@@ -54,6 +60,7 @@ impl TenantSettings {
             quota: named.quota.or_else(|| self.quota.clone()),
             max_age: named.max_age.or_else(|| self.max_age.clone()),
             requests_per_minute: named.requests_per_minute.or(self.requests_per_minute),
+            max_sessions: named.max_sessions.or(self.max_sessions),
         }
     }
 

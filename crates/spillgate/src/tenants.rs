@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt, stream};
 use parking_lot::Mutex;
 #[cfg(feature = "ui")]
 use reqwest::StatusCode;
@@ -20,7 +20,7 @@ use spillgate_gateway::{Gateway, Hub};
 use spillgate_http_api::{Api, Turns};
 #[cfg(feature = "ui")]
 use spillgate_http_api::{Caller, Problem};
-use spillgate_http_server::{Doors, Unopened};
+use spillgate_http_server::{DoorLimits, Doors, Unopened};
 #[cfg(feature = "ui")]
 use spillgate_page::{Door, router_of_many};
 use spillgate_store::{Partition, PartitionKey};
@@ -30,11 +30,18 @@ use tokio::task::spawn_blocking;
 use crate::cmd::mcp;
 use crate::failure::Failure;
 use crate::server_args::Mcp;
+use crate::tenant_settings::TenantLimits;
 use crate::wiring::App;
 
 /// Time without a request after which what serves a principal is dropped. Its next request makes it
 /// again, and starts its servers again.
 const IDLE: Duration = Duration::from_secs(15 * 60);
+
+/// How many principals with the maximum number of sessions there can be, unless the settings say otherwise.
+const SHARES: usize = 4;
+
+/// How many gateways are closed at the same time.
+const CLOSED_AT_ONCE: usize = 64;
 
 /// Minimum time between two visits to the stores of principals who make no requests, to remove what is
 /// too old.
@@ -125,7 +132,7 @@ impl Tenants {
         let hub = hub.transpose()?;
         let api = self.api(&app)?;
         Ok(Tenant {
-            doors: Arc::new(Doors::new(hub.clone(), api, limits.requests_per_minute)),
+            doors: Arc::new(Doors::new(hub.clone(), api, door_limits(&base, &limits))),
             app,
             hub,
             #[cfg(feature = "ui")]
@@ -162,7 +169,7 @@ impl Tenants {
         let gateway = hub.map(|_| self.gateway(&app)).transpose()?;
         let api = self.api(&app)?;
         let new = Tenant {
-            doors: Arc::new(tenant.doors.with_api(api, limits.requests_per_minute)),
+            doors: Arc::new(tenant.doors.with_api(api, door_limits(base, &limits))),
             app,
             hub: hub.cloned(),
             #[cfg(feature = "ui")]
@@ -288,11 +295,23 @@ impl Tenants {
 
     /// Ends the servers of all.
     pub(crate) async fn close(&self) {
-        for (_, tenant) in self.all() {
-            if let Some(hub) = &tenant.hub {
-                hub.close(true).await;
-            }
-        }
+        let hubs = self.all().into_iter();
+        let hubs = hubs.filter_map(|(_, tenant)| tenant.hub.clone());
+        let closing = stream::iter(hubs);
+        closing
+            .for_each_concurrent(CLOSED_AT_ONCE, |hub| async move { hub.close(true).await })
+            .await;
+    }
+}
+
+/// Returns the limits that hold where the requests of a principal arrive. Without a limit of its own, no
+/// principal can have all sessions.
+fn door_limits(app: &App, limits: &TenantLimits) -> DoorLimits {
+    let own = limits.max_sessions.map(|most| most.get() as usize);
+    let share = || app.settings.http.sessions().div_ceil(SHARES);
+    DoorLimits {
+        requests_per_minute: limits.requests_per_minute,
+        max_sessions: Some(own.unwrap_or_else(share)),
     }
 }
 

@@ -57,6 +57,24 @@ impl RequestIdentity {
 }
 
 impl SessionOwner {
+    /// Whether both are the same principal: tokens with the same name, or clients of the same subject.
+    pub(crate) fn is_same_principal(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::Token {
+                    name: Some(own), ..
+                },
+                Self::Token {
+                    name: Some(other), ..
+                },
+            ) => own == other,
+            (Self::Subject { subject: own, .. }, Self::Subject { subject: other, .. }) => {
+                own == other
+            }
+            _ => self == other,
+        }
+    }
+
     /// Returns the principal: the name of the token, or the subject. A subject may use several clients.
     pub(crate) fn principal(&self) -> Result<Principal, Problem> {
         let named = match self {

@@ -9,13 +9,15 @@ use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair};
 use serde_json::{Value, json};
 use spillgate_artifact::{Clock, Timestamp};
-use spillgate_http_server::{Auth, HttpServer, HttpServerError, HttpServerSettings, Token};
+use spillgate_http_server::{
+    Auth, HttpServer, HttpServerError, HttpServerSettings, Token, ValidTokens,
+};
 use tokio::net::TcpListener;
 use wiremock::matchers::{method, path};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
-use crate::fake::Fake;
-use crate::running::{Running, http, initialize, request};
+use crate::fake::{Event, Fake, message, note};
+use crate::running::{Reader, Running, http, initialize, modern, request};
 
 const NOW: u64 = 1_900_000_000;
 
@@ -37,7 +39,7 @@ fn settings(auth: &Value) -> HttpServerSettings {
 
 async fn bearer() -> Running {
     let settings = settings(&json!({"kind": "bearer", "token_env": ["TEAM"]}));
-    let tokens = Token::in_file("# the team's\nfirst # alice's\n\n second \n");
+    let tokens = Token::in_file("# the team's\nfirst # alice's\n\n second \n").unwrap();
     Running::with(settings, |front| front.tokens(&tokens)).await
 }
 
@@ -399,4 +401,55 @@ fn addresses_that_others_could_answer_for_are_refused() {
             "{said}"
         );
     });
+}
+
+#[tokio::test]
+async fn a_subscription_ends_with_its_token() {
+    let settings = HttpServerSettings {
+        session_idle_seconds: 1, // tokens are checked four times as often
+        ..settings(&json!({"kind": "bearer", "token_env": ["TEAM"]}))
+    };
+    let valid = ValidTokens::new(&Token::in_file("first\nsecond\n").unwrap());
+    let changing = valid.clone();
+    let front = Running::with(settings, move |front| front.changing_tokens(changing)).await;
+    let mut streams = Vec::new();
+    for (at, token) in ["first", "second"].into_iter().enumerate() {
+        let mut body = modern(&json!(1), "never", &json!({}));
+        body["method"] = json!("subscriptions/listen");
+        let post = front
+            .post(&body)
+            .header("authorization", format!("Bearer {token}"))
+            .header("mcp-protocol-version", "2026-07-28")
+            .header("mcp-method", "subscriptions/listen");
+        let pending = tokio::spawn(post.send());
+        let came = move |event: &Event| matches!(event, Event::Took(took, _) if *took == at);
+        front.log.until(came).await;
+        let changed = note("changed");
+        front.log.sink(at).take(message(None, &changed)).await;
+        let mut stream = Reader::new(pending.await.unwrap().unwrap());
+        stream.until("changed").await;
+        streams.push(stream);
+    }
+    valid.replace(&Token::in_file("second\n").unwrap());
+    streams.remove(0).end().await;
+    // The other one goes on.
+    front.log.sink(1).take(message(None, &note("later"))).await;
+    streams.remove(0).until("later").await;
+}
+
+#[test]
+fn comments_and_names_in_token_files() {
+    let all = Token::in_file("# the team's\n a:b \t# not a name\nalice:  t#1 # new\n").unwrap();
+    let names = all
+        .iter()
+        .map(|token| token.principal().map(ToString::to_string));
+    assert_eq!(names.collect::<Vec<_>>(), [None, Some("alice".to_owned())]);
+    for text in ["alice:\n", "x\nalice: # soon\n", "alice:   \n"] {
+        let error = Token::in_file(text).unwrap_err().to_string();
+        assert!(error.ends_with("has a name, but no token"), "{error}");
+    }
+    let owners = |text: &str| Token::check_owners(&Token::in_file(text).unwrap());
+    assert_eq!(owners("alice: t\nalice: t\nalice: u\nbob: v\n"), Ok(()));
+    let error = owners("alice: t\nbob: t\n").unwrap_err().to_string();
+    assert_eq!(error, "the same token belongs to alice and to bob");
 }

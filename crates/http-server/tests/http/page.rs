@@ -29,7 +29,7 @@ async fn running(auth: &Value) -> Running {
         auth: serde_json::from_value(auth.clone()).unwrap(),
         ..HttpServerSettings::default()
     };
-    let tokens = Token::in_file("first\nsecond\n");
+    let tokens = Token::in_file("first\nsecond\n").unwrap();
     let set = |front: spillgate_http_server::HttpServer| front.tokens(&tokens).page("/ui", page());
     Running::with(settings, set).await
 }
@@ -124,7 +124,7 @@ async fn a_form_that_does_not_come_in_time_is_refused() {
         read_seconds: 1,
         ..HttpServerSettings::default()
     };
-    let tokens = Token::in_file("first\n");
+    let tokens = Token::in_file("first\n").unwrap();
     let set = |front: spillgate_http_server::HttpServer| front.tokens(&tokens).page("/ui", page());
     let front = Running::with(settings, set).await;
     let first = Ok::<_, std::convert::Infallible>("token=");

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::json;
 use spillgate_artifact::Principal;
-use spillgate_http_server::{Doors, HttpServerSettings, Tenants, Token, Unopened};
+use spillgate_http_server::{DoorLimits, Doors, HttpServerSettings, Tenants, Token, Unopened};
 
 use crate::running::{Running, initialize};
 
@@ -33,7 +33,7 @@ async fn running(tenants: &Arc<Noted>) -> Running {
         auth: serde_json::from_value(auth).unwrap(),
         ..HttpServerSettings::default()
     };
-    let tokens = Token::in_file("alice: first\nbob smith: second # his\nnameless\n");
+    let tokens = Token::in_file("alice: first\nbob smith: second # his\nnameless\n").unwrap();
     Running::with(settings, |front| {
         front.tokens(&tokens).tenants(Arc::clone(tenants) as _)
     })
@@ -65,7 +65,11 @@ async fn each_principal_is_asked_for_by_its_name() {
 #[tokio::test]
 async fn requests_above_the_rate_are_refused() {
     let tenants = Arc::<Noted>::default();
-    let doors = Doors::new(None, None, NonZeroU32::new(2));
+    let limits = DoorLimits {
+        requests_per_minute: NonZeroU32::new(2),
+        ..DoorLimits::default()
+    };
+    let doors = Doors::new(None, None, limits);
     *tenants.doors.lock() = Some(Arc::new(doors));
     let doors = tenants.doors.lock().clone().unwrap();
     let front = running(&tenants).await;

@@ -6,6 +6,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use parking_lot::Mutex;
 use serde_json::json;
 use spillgate_artifact::SystemClock;
@@ -82,7 +83,7 @@ pub(crate) fn ui(common: &Common, ui: &Ui, out: &Output) -> Result<u8, Failure> 
             ..Health::default()
         });
         let front = front.page(PREFIX, page.router());
-        until_signal(front, listener, None).await
+        until_signal(front, listener, &|| std::future::ready(()).boxed()).await
     });
     // A look-up that nobody waits for must not keep the process alive.
     runtime.shutdown_background();

@@ -541,6 +541,22 @@ fn share(house: &House, args: &[&str]) -> (i32, String) {
     (output.status.code().unwrap(), said)
 }
 
+/// Checks that look-ups in sessions are recorded with these, and others without.
+fn check_sessions(lines: &str) {
+    let sessions = lines.lines().map(|line| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        (line["event"] == "look_up").then(|| line["session"].clone())
+    });
+    let sessions: Vec<Value> = sessions.flatten().collect();
+    let has_one = |session: &Value| {
+        session
+            .as_str()
+            .is_some_and(|one| one.starts_with("session-"))
+    };
+    assert!(sessions.iter().any(has_one), "{lines}");
+    assert!(sessions.iter().any(Value::is_null), "{lines}");
+}
+
 #[test]
 fn a_shared_output_is_read_with_marks_until_the_time_is_over() {
     let audit = tempfile::tempdir().unwrap();
@@ -636,14 +652,7 @@ fn a_shared_output_is_read_with_marks_until_the_time_is_over() {
         };
         assert!(lines.lines().any(has), "{event} {who}: {lines}");
     }
-    let sessions = lines.lines().map(|line| {
-        let line: Value = serde_json::from_str(line).unwrap();
-        (line["event"] == "look_up").then(|| line["session"].clone())
-    });
-    let sessions: Vec<Value> = sessions.flatten().collect();
-    let has_one = |session: &Value| session.as_str().is_some_and(|one| one.starts_with("session-"));
-    assert!(sessions.iter().any(has_one), "{lines}");
-    assert!(sessions.iter().any(Value::is_null), "{lines}");
+    check_sessions(&lines);
 }
 
 #[test]
@@ -778,5 +787,55 @@ fn tenants_need_principals() {
       "set `enabled = true` in [tenants]; docs/tenants.md describes them"
     1 "no stored artifact kqvbnrtzaewmxo: It was never stored here."
       "`spillgate ls` lists what is stored; --store DIR looks elsewhere"
+    "#);
+}
+
+#[test]
+fn no_principal_has_all_sessions() {
+    let house = House::start(
+        Place::Files,
+        "[tenants.named.alice]\nmax_sessions = 1\n[http]\nmax_sessions = 8\n",
+    );
+    let status = |token: &'static str| {
+        let of = Principal {
+            token,
+            session: String::new(),
+            cookie: String::new(),
+        };
+        let hello = json!({
+            "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        });
+        house.rpc(&of, false, "initialize", &hello).status
+    };
+    assert_eq!(["one", "one"].map(status), [200, 429]);
+    // Without a limit of its own, a principal has a quarter.
+    assert_eq!(["two", "two", "two"].map(status), [200, 200, 429]);
+}
+
+#[test]
+fn a_token_file_that_can_be_misread_is_refused() {
+    let tool = Tool::new();
+    let tokens = tool.home().join("tokens");
+    let tokens = tokens.display().to_string();
+    let said = |text: &str| {
+        fs::write(&tokens, text).unwrap();
+        let (error, code) = tool.error(&["serve", "--listen", "0", "--token-file", &tokens]);
+        let said = format!("{code} {}\n  {}", error["message"], error["hint"]);
+        assert!(!said.contains("5d41402abc"), "{said}");
+        said.replace(&tokens, "TOKENS")
+    };
+    let all = [
+        said("alice: 5d41402abc\nbob: 5d41402abc\n"),
+        said("alice: 5d41402abc\n5d41402abc # old\n"),
+        said("alice: 5d41402abc\nbob: # to be added\n"),
+    ];
+    insta::assert_snapshot!(all.join("\n"), @r#"
+    1 "the same token belongs to alice and to bob"
+      "give each name a token of its own; a name can have several"
+    1 "the same token belongs to alice and to a line without a name"
+      "give each name a token of its own; a name can have several"
+    1 "the token file TOKENS: line 2 has a name, but no token"
+      "write one token per line in a file, or a single token in a variable"
     "#);
 }

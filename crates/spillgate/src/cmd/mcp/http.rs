@@ -6,6 +6,8 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use reqwest::Url;
 #[cfg(feature = "ui")]
 use spillgate_artifact::Principal;
@@ -91,11 +93,25 @@ pub(super) async fn serve(
     };
     #[cfg(not(feature = "ui"))]
     let _ = common;
-    let code = until_signal(front, listener, hub.clone()).await;
-    if let Some(tenants) = tenants {
-        tenants.close().await;
-    }
-    code
+    let (hub, tenants) = (hub.clone(), tenants.clone());
+    let close = move || {
+        let (hub, tenants) = (hub.clone(), tenants.clone());
+        async move {
+            let own = async {
+                if let Some(hub) = &hub {
+                    hub.close(true).await;
+                }
+            };
+            let of_tenants = async {
+                if let Some(tenants) = &tenants {
+                    tenants.close().await;
+                }
+            };
+            tokio::join!(own, of_tenants);
+        }
+        .boxed()
+    };
+    until_signal(front, listener, &close).await
 }
 
 /// What is served.
@@ -174,11 +190,12 @@ pub(crate) async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> 
     listener.map_err(|error| not_listening(address, &error))
 }
 
-/// Serves until a signal arrives; returns the exit code of the process.
+/// Serves until a signal arrives; returns the exit code of the process. `close` ends servers that are
+/// programs.
 pub(crate) async fn until_signal(
     front: HttpServer,
     listener: TcpListener,
-    hub: Option<Arc<Hub>>,
+    close: &(dyn Fn() -> BoxFuture<'static, ()> + Send + Sync),
 ) -> Result<u8, Failure> {
     let mut signals = Signals::new()?;
     let (readiness, drain) = (front.readiness(), front.drain_time());
@@ -190,6 +207,7 @@ pub(crate) async fn until_signal(
     let code = tokio::select! {
         code = signals.next() => code,
         ended = &mut served => {
+            close().await;
             ended.map_err(|error| failure(&error))?;
             return Ok(0);
         }
@@ -201,31 +219,30 @@ pub(crate) async fn until_signal(
         tokio::select! {
             () = sleep(drain) => {}
             ended = &mut served => {
+                close().await;
                 ended.map_err(|error| failure(&error))?;
                 return Ok(0);
             }
-            code = signals.next() => end_at_once(hub, code).await,
+            code = signals.next() => end_at_once(close, code).await,
         }
     }
     drop(stop);
     // Requests under way may finish, unless a second signal arrives.
     tokio::select! {
-        ended = &mut served => ended.map_err(|error| failure(&error))?,
-        code = signals.next() => end_at_once(hub, code).await,
-    }
-    if let Some(hub) = hub {
-        hub.close(true).await;
+        ended = &mut served => {
+            close().await;
+            ended.map_err(|error| failure(&error))?;
+        }
+        code = signals.next() => end_at_once(close, code).await,
     }
     // SIGTERM asked for a stop, so stopping is a success.
     Ok(if code == TERMINATED { 0 } else { code })
 }
 
 /// Ends the process after a second signal, without waiting for anything that is under way.
-async fn end_at_once(hub: Option<Arc<Hub>>, code: u8) -> ! {
-    if let Some(hub) = hub {
-        // Servers that are programs would otherwise go on.
-        drop(timeout(LAST, hub.close(true)).await);
-    }
+async fn end_at_once(close: &(dyn Fn() -> BoxFuture<'static, ()> + Send + Sync), code: u8) -> ! {
+    // Servers that are programs would otherwise go on.
+    drop(timeout(LAST, close()).await);
     std::process::exit(code.into());
 }
 

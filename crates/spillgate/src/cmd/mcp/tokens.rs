@@ -33,6 +33,7 @@ impl TokenSources {
             let text = text.map_err(|error| failed(format!("the token file {file}: {error}")))?;
             warn_of_readers(file);
             let read = Token::in_file(&text);
+            let read = read.map_err(|error| failed(format!("the token file {file}: {error}")))?;
             self.check_names(&read, &format!("the token file {file}"))?;
             tokens.extend(read);
         }
@@ -44,6 +45,10 @@ impl TokenSources {
             self.check_names(&read, &format!("the variable `{variable}`"))?;
             tokens.extend(read);
         }
+        Token::check_owners(&tokens).map_err(|error| {
+            let hint = "give each name a token of its own; a name can have several";
+            Failure::new("config", Fault::Caller, error.to_string()).hint(hint)
+        })?;
         match tokens.is_empty() {
             false => Ok(tokens),
             true if files.is_empty() && variables.is_empty() => Err(failed(
