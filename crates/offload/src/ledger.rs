@@ -4,9 +4,9 @@
 //! summed up, so that passing one costs nothing.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -217,7 +217,16 @@ impl FileLedger {
     fn append(&self, entry: &LedgerEntry) -> io::Result<()> {
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true).mode(0o600);
-        let mut file = open_regular(&self.path, &mut options)?;
+        let mut file = match open_regular(&self.path, &mut options) {
+            // Nothing has been stored yet, but a list of tools has a cost, too.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let directory = self.path.parent().unwrap_or(&self.path);
+                let mut builder = DirBuilder::new();
+                builder.recursive(true).mode(0o700).create(directory)?;
+                open_regular(&self.path, &mut options)?
+            }
+            opened => opened?,
+        };
         let mut line = Vec::new();
         if is_cut(&file)? {
             // Otherwise this entry would be lost together with the one that a crash cut.

@@ -183,15 +183,15 @@ fn check_right(text: &[u8], keys: &[&str]) -> Option<Right> {
     let rest = trimmed(&text[found.end..]).strip_prefix(b"]")?;
     let mut rest = rest.to_vec();
     for key in keys.iter().rev() {
-        rest = after_object(rest, key)?;
+        rest = after_object(&rest, key)?;
     }
     trimmed(&rest).is_empty().then_some(found)
 }
 
 /// Returns what follows an object of which `rest` is the end, after some member. No further member
 /// may have the key.
-fn after_object(rest: Vec<u8>, key: &str) -> Option<Vec<u8>> {
-    let mut rest = trimmed(&rest).to_vec();
+fn after_object(rest: &[u8], key: &str) -> Option<Vec<u8>> {
+    let mut rest = trimmed(rest).to_vec();
     let mut end = 0;
     if rest.first() == Some(&b',') {
         rest[0] = b'{';

@@ -1,9 +1,8 @@
 //! Tests of `spillgate ui` as a process: its link, its guard, and the figures of its meter.
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
@@ -129,9 +128,6 @@ struct Recorded {
 /// Records a session: two large results, three look-ups, and the definitions of our tools.
 fn recorded(tool: &Tool) -> Recorded {
     let count = |text: &str| Tokenizer::O200kBase.counter().count(text);
-    // The ledger has no place before there is a directory for the store.
-    fs::create_dir(tool.store()).unwrap();
-    fs::set_permissions(tool.store(), Permissions::from_mode(0o700)).unwrap();
     let mut session = Session::start(tool, &[], LARGE);
     let mut sum = Recorded::default();
     session.send(1, "initialize", &json!({}));
