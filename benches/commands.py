@@ -131,7 +131,7 @@ def gateway(env, report, rows, programs, rounds):
         t = interleave(variants, rounds)
         direct = [one["p50_ns"] / 1e9 for one in t["direct"]]
         added = {name: [one["p50_ns"] / 1e9 - base for one, base in zip(t[name], direct)] for name in programs}
-        others = ", ".join(f"{name} {spread(t[name])}" for name in ("direct", *LIMITS))
+        others = ", ".join(f"{name} {spread(values)}" for name, values in {"direct": direct, **{name: t[name] for name in LIMITS}}.items())
         aim = f"≤ {seconds(goal)}: {'met' if median(added['now']) <= goal else 'missed'}"
         rows.append((f"a result of {what} through the gateway: added", *(spread(added[name]) for name in programs), others, aim))
         report.progress("  " + " | ".join(rows[-1]))
