@@ -165,7 +165,7 @@ pub async fn run(
     until: Until,
 ) -> (Finished, Session) {
     let name = journal.agent();
-    // The names are those of OpenTelemetry's conventions for GenAI.
+    // The names are those of OpenTelemetry's conventions for generative AI.
     let span = tracing::info_span!(
         "invoke_agent",
         otel.name = format!("invoke_agent {name}"),

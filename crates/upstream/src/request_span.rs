@@ -22,7 +22,7 @@ use crate::{LOG_TARGET, Server};
 /// Maximum length of a tool's name in a report, in characters.
 const MOST_NAME: usize = 100;
 
-/// The name of a tool call among the operations of OpenTelemetry's conventions for GenAI.
+/// The name of a tool call among the operations of OpenTelemetry's conventions for generative AI.
 const EXECUTE_TOOL: &str = "execute_tool";
 
 /// The keys that link a request to a trace, in HTTP headers and in `_meta` (SEP-414).

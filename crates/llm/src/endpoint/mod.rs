@@ -55,7 +55,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// Returns the name of the provider whose API this is, in OpenTelemetry's conventions for GenAI.
+    /// Returns the name of the provider whose API this is, in OpenTelemetry's conventions for generative AI.
     fn provider(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
@@ -293,7 +293,7 @@ fn report(span: &Span, result: &Result<Reply, LlmError>) {
 }
 
 impl EndpointModel {
-    /// Returns the span of a request, by OpenTelemetry's conventions for GenAI.
+    /// Returns the span of a request, by OpenTelemetry's conventions for generative AI.
     fn span(&self) -> Span {
         let model = &self.target.model;
         tracing::info_span!(
