@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use proptest::prelude::*;
 use spillgate_artifact::{
-    ByteSource, Clock, Ending, Facts, Handle, HandleForm, Manifest, Origin, Reason, TextPart,
-    Timestamp, TokenBudget, Word,
+    ByteSource, Clock, Ending, Facts, Handle, HandleForm, Manifest, Origin, Reason, SessionId,
+    TextPart, Timestamp, TokenBudget, Word,
 };
 use spillgate_offload::{
     Choice, History, JsonResult, Ledger, LedgerEntry, NoLedger, Offloader, Outcome, PendingResult,
@@ -139,6 +139,10 @@ impl ArtifactStore for Failing {
 
     fn pin(&self, handle: Handle, pinned: bool) -> Result<(), StoreError> {
         self.inner.pin(handle, pinned)
+    }
+
+    fn in_session(&self, session: SessionId) -> Option<Arc<dyn ArtifactStore>> {
+        self.inner.in_session(session)
     }
 }
 

@@ -6,7 +6,7 @@
 use std::sync::LazyLock;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use opentelemetry_http::{Bytes, Request};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
@@ -22,6 +22,7 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::transform::common::tonic::ResourceAttributesWithSchema;
 use prost::Message;
 use regex::Regex;
+use spillgate_artifact::{Clock, SystemClock, Timestamp};
 
 use crate::failure::Failure;
 use crate::logs::wrong;
@@ -61,7 +62,7 @@ impl Pushing {
         let none =
             "metrics are to be sent (`telemetry.metrics_interval`), but no collector is named";
         let collector = Collector::of_environment(Signal::Metrics).ok_or_else(|| wrong(none))?;
-        let (poster, since) = (collector.poster()?, SystemTime::now());
+        let (poster, since) = (collector.poster()?, SystemClock.now());
         let (ended, wait) = channel::<()>();
         let push = move || {
             let mut has_failed = false;
@@ -69,9 +70,9 @@ impl Pushing {
                 let is_last = wait.recv_timeout(every) != Err(RecvTimeoutError::Timeout);
                 let times = Times {
                     since: nanos(since),
-                    now: nanos(SystemTime::now()),
+                    now: nanos(SystemClock.now()),
                 };
-                let sent = send(&poster, &collector, request(&page(), &collector, times));
+                let sent = send(&poster, &collector, &request(&page(), &collector, times));
                 if let (Err(what), false) = (&sent, has_failed) {
                     tracing::warn!(what, "metrics could not be sent");
                 }
@@ -102,7 +103,7 @@ impl Drop for Pushing {
 fn send(
     poster: &Poster,
     collector: &Collector,
-    body: ExportMetricsServiceRequest,
+    body: &ExportMetricsServiceRequest,
 ) -> Result<(), String> {
     let request =
         Request::post(collector.endpoint()).header("content-type", "application/x-protobuf");
@@ -126,8 +127,11 @@ struct Times {
     now: u64,
 }
 
-fn nanos(time: SystemTime) -> u64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+fn nanos(time: Timestamp) -> u64 {
+    let since = time
+        .system_time()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
