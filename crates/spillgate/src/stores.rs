@@ -140,7 +140,7 @@ impl Deref for Store {
 
 impl Store {
     /// Opens the store that the settings name. `serves` says whether clients wait for each result,
-    /// `stores` whether outputs will be stored. `observer` is told of each removal.
+    /// `stores` whether outputs will be stored. The store calls `observer` for each removal.
     pub(crate) fn open(
         settings: &Settings,
         (serves, stores): (bool, bool),
@@ -188,8 +188,8 @@ impl Store {
     }
 
     /// Returns the part of the store that belongs to one principal, with the limits of these settings.
-    /// It has nothing in common with the parts of others, or with the store itself. `observer` is told
-    /// of each removal.
+    /// It has nothing in common with the parts of others, or with the store itself. It calls
+    /// `observer` for each removal.
     pub(crate) fn partition(
         &self,
         partition: &Partition,
