@@ -36,6 +36,10 @@ def load_model() -> Any:
 model = load_model()
 HANDLE, HANDLES, Call, Model = model.HANDLE, model.HANDLES, model.Call, model.Model
 
+# No program. It is in a directory of these tests: `/nonexistent` is the home of Debian's daemons,
+# and may exist.
+ABSENT = str(Path(__file__).with_name("no-such-program"))
+
 # The line that the model looks for; no preview shows it, because it is in the middle.
 NEEDLE = "2026-11-26T03:14:07Z ERROR disk /dev/sdq1 is 98 % full, écriture refusée"
 
@@ -107,4 +111,4 @@ class Scenario(unittest.TestCase):
 
 def broken() -> Spillgate:
     """A Spillgate whose program does not exist."""
-    return Spillgate(program="/nonexistent/spillgate")
+    return Spillgate(program=ABSENT)

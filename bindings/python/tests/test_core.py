@@ -13,7 +13,7 @@ from spillgate import ProgramNotFound, Spillgate, SpillgateError
 from spillgate._client import LOOK_UP_TOOLS
 from spillgate._process import find_program
 
-from .scenario import NEEDLE, SMALL, Scenario, broken, report
+from .scenario import ABSENT, NEEDLE, SMALL, Scenario, broken, report
 
 
 class Core(Scenario):
@@ -160,7 +160,7 @@ class Core(Scenario):
             with self.subTest(program), self.assertLogs("spillgate", "WARNING"):
                 self.assertEqual(gate.tools(), [])
         with self.assertRaises(ProgramNotFound):
-            Spillgate(program="/nonexistent", on_error="raise").offload(report())
+            Spillgate(program=ABSENT, on_error="raise").offload(report())
 
     def test_secrets_that_must_not_be_stored_are_not_shown(self) -> None:
         """The configuration refuses to store secrets: the output does not pass either."""
@@ -181,8 +181,8 @@ class Core(Scenario):
         try:
             os.environ["PATH"] = str(program.parent)
             self.assertEqual(find_program(), str(program))
-            os.environ["SPILLGATE_BIN"] = "/nonexistent/spillgate"
-            with self.assertRaisesRegex(ProgramNotFound, "SPILLGATE_BIN is '/nonexistent/spillgate'"):
+            os.environ["SPILLGATE_BIN"] = ABSENT
+            with self.assertRaisesRegex(ProgramNotFound, "SPILLGATE_BIN is '.*/no-such-program'"):
                 find_program()
         finally:
             os.environ["PATH"] = path

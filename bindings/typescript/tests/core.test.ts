@@ -7,7 +7,7 @@ import { mock, test } from "node:test";
 
 import { ProgramNotFound, Spillgate, SpillgateError } from "../src/index.ts";
 import { findProgram } from "../src/process.ts";
-import { broken, gate, handleOf, home, NEEDLE, report, SMALL, sha256 } from "./scenario.ts";
+import { ABSENT, broken, gate, handleOf, home, NEEDLE, report, SMALL, sha256 } from "./scenario.ts";
 
 /** A program that runs one line of shell. */
 function program(name: string, line: string): string {
@@ -139,7 +139,7 @@ test("errors of ours let the output pass", async () => {
     assert.equal(warn.mock.callCount(), 1, line);
     warn.mock.restore();
   }
-  await assert.rejects(new Spillgate({ program: "/nonexistent", onError: "raise" }).offload(report()), ProgramNotFound);
+  await assert.rejects(new Spillgate({ program: ABSENT, onError: "raise" }).offload(report()), ProgramNotFound);
 });
 
 test("secrets that must not be stored are not shown", async () => {
@@ -157,8 +157,8 @@ test("the program is found", () => {
     delete process.env["SPILLGATE_BIN"];
     process.env["PATH"] = home;
     assert.equal(findProgram(), found);
-    process.env["SPILLGATE_BIN"] = "/nonexistent/spillgate";
-    assert.throws(findProgram, /SPILLGATE_BIN is '\/nonexistent\/spillgate'.*cargo install/);
+    process.env["SPILLGATE_BIN"] = ABSENT;
+    assert.throws(findProgram, /SPILLGATE_BIN is '.*no-such-program'.*cargo install/);
   } finally {
     process.env["PATH"] = PATH;
     if (SPILLGATE_BIN !== undefined) process.env["SPILLGATE_BIN"] = SPILLGATE_BIN;

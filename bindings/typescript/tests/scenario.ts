@@ -32,6 +32,8 @@ for (const name of Object.keys(process.env)) {
 }
 export const home = mkdtempSync(join(tmpdir(), "spillgate-test-"));
 process.env["HOME"] = home;
+/** No program. `/nonexistent` is the home of Debian's daemons, and may exist. */
+export const ABSENT = join(home, "no-such-program");
 const started: ChildProcess[] = [];
 after(() => {
   // A test that fails does not end its model.
@@ -48,7 +50,7 @@ export function gate(options: SpillgateOptions = {}): Spillgate {
 
 /** A Spillgate whose program does not exist. */
 export function broken(): Spillgate {
-  return new Spillgate({ program: "/nonexistent/spillgate" });
+  return new Spillgate({ program: ABSENT });
 }
 
 /** The handle that a preview names. */
