@@ -10,9 +10,11 @@
 
 use std::io::{self, Read};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 use std::{panic, thread};
 
+use bytes::Bytes;
 use spillgate_artifact::{
     ByteSource, ContentKind, Facts, Origin, Reason, Stats, TextPart, Tokens, ViewFacts,
 };
@@ -27,7 +29,7 @@ use crate::offloader::Offloader;
 use crate::pending::{Decision, Fits, Measured, PendingResult, measure};
 use crate::present::{Presentation, TwoEnds, not_stored};
 use crate::redaction::Scanned;
-use crate::sanitize::{Sanitized, ViewText, sanitize, unreadable};
+use crate::sanitize::{Sanitized, sanitize, unreadable};
 use crate::seen::Seen;
 use crate::stored_secrets::{StoredSecrets, Unstored, found, refused};
 
@@ -160,18 +162,16 @@ impl Offloader {
             captured.origin.arguments = arguments.map(|text| self.redactor().owned(text));
         }
         let created = self.clock.now();
-        let mut draft = match captured.raw {
-            Raw::Memory(bytes) => drafted(&*self.store, &bytes)?,
-            Raw::Spooled(mut draft) => {
+        let own_view = sanitized.view.in_memory();
+        let draft = match (sanitized.early, captured.raw) {
+            (Some(early), _) => early.wait()?,
+            (None, Raw::Memory(raw)) => written(&*self.store, &raw, own_view.as_deref())?,
+            (None, Raw::Spooled(mut draft)) => {
                 draft.complete(Part::Raw);
-                draft
+                completed(draft, own_view.as_deref())?
             }
-            Raw::Lost { error, .. } => return Err(error.into()),
+            (None, Raw::Lost { error, .. }) => return Err(error.into()),
         };
-        if let ViewText::Memory(bytes) = &sanitized.view {
-            draft.write(Part::View, bytes)?;
-        }
-        draft.complete(Part::View);
         let mut facts = Facts {
             created,
             origin: captured.origin,
@@ -266,7 +266,7 @@ impl PendingResult {
         let ends = TwoEnds::of(captured);
         let (origin, sha256) = (captured.origin.clone(), captured.sha256.clone());
         if limits.stored_secrets == StoredSecrets::AsIs {
-            measured.sanitized.begin_sync();
+            measured.sanitized.begin_store(&offloader.store);
         }
         let seen = match scanned {
             None => Seen::of(&offloader, &measured.sanitized, &limits),
@@ -402,9 +402,9 @@ impl Offloader {
     }
 }
 
-/// Minimum size, in bytes, for a second thread. Outlining a smaller result takes less time than
-/// starting a thread.
-const WORTH_A_THREAD: u64 = 64 << 10;
+/// Minimum size, in bytes, for another thread. Outlining or writing a smaller result takes less time
+/// than starting a thread.
+pub(crate) const WORTH_A_THREAD: u64 = 64 << 10;
 
 /// The pending outline of a captured result. It is made while the result is stored: for a megabyte,
 /// counting tokens, writing to disk and outlining each take about the same time, and the outline does
@@ -508,9 +508,84 @@ fn micros(took: Duration) -> u64 {
     u64::try_from(took.as_micros()).unwrap_or(u64::MAX)
 }
 
-fn drafted(store: &dyn ArtifactStore, raw: &[u8]) -> Result<Box<dyn Draft>, StoreError> {
+/// What a thread returns that writes a draft.
+type Written = Result<Box<dyn Draft>, StoreError>;
+
+/// A draft that a thread of its own writes and begins to sync, while the result is scanned and outlined.
+/// A sync takes about as long as the scan of a megabyte, and needs no processor.
+#[derive(Debug)]
+pub(crate) struct EarlyDraft(Option<JoinHandle<Written>>);
+
+impl EarlyDraft {
+    /// Starts to write; `None` if the system starts no thread.
+    pub(crate) fn start(
+        store: Arc<dyn ArtifactStore>,
+        raw: Bytes,
+        view: Option<Bytes>,
+    ) -> Option<Self> {
+        let work = move || written(&*store, &raw, view.as_deref());
+        thread::Builder::new()
+            .spawn(work)
+            .ok()
+            .map(|one| Self(Some(one)))
+    }
+
+    /// Waits until all bytes are written.
+    pub(crate) fn wait(mut self) -> Written {
+        let writing = self.0.take();
+        let writing = writing.expect("invariant: only `wait` and `drop` take the thread");
+        let written = writing.join();
+        written.unwrap_or_else(|panicked| panic::resume_unwind(panicked))
+    }
+}
+
+/// A draft that is not committed must be removed before the process may end.
+impl Drop for EarlyDraft {
+    fn drop(&mut self) {
+        if let Some(writing) = self.0.take() {
+            drop(writing.join());
+        }
+    }
+}
+
+/// Writes the bytes of a result and its view, if the view has other bytes, to a new draft.
+fn written(store: &dyn ArtifactStore, raw: &[u8], view: Option<&[u8]>) -> Written {
     let mut draft = store.draft()?;
     draft.write(Part::Raw, raw)?;
     draft.complete(Part::Raw);
+    completed(draft, view)
+}
+
+/// Writes the view to a draft that has all other bytes.
+fn completed(mut draft: Box<dyn Draft>, view: Option<&[u8]>) -> Written {
+    if let Some(view) = view {
+        draft.write(Part::View, view)?;
+    }
+    draft.complete(Part::View);
     Ok(draft)
+}
+
+#[cfg(test)]
+mod tests {
+    use spillgate_artifact::SystemClock;
+    use spillgate_store::{FileStore, Lifetime};
+
+    use super::*;
+
+    #[test]
+    fn a_draft_that_is_not_committed_leaves_no_file() {
+        let base = tempfile::tempdir().unwrap();
+        let clock = Arc::new(SystemClock);
+        let store: Arc<dyn ArtifactStore> =
+            Arc::new(FileStore::new(base.path(), Lifetime::Durable, clock));
+        let (raw, view) = (Bytes::from(vec![b'x'; 1 << 20]), Bytes::from_static(b"y"));
+        let start = || EarlyDraft::start(Arc::clone(&store), raw.clone(), Some(view.clone()));
+        let draft = start().unwrap().wait().unwrap();
+        assert_eq!(draft.read(Part::View).unwrap().bytes(0, 9).unwrap(), b"y");
+        drop(draft);
+        drop(start());
+        drop(store);
+        let left = std::fs::read_dir(base.path()).unwrap();
+        assert_eq!(left.count(), 0);
+    }
 }

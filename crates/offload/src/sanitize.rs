@@ -10,13 +10,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::de::IgnoredAny;
 use spillgate_artifact::{ByteSource, ContentKind, Layout, RawForm, ReadRange, ViewFacts};
-use spillgate_store::{Draft, Part, StoreError};
+use spillgate_store::{ArtifactStore, Draft, Part, StoreError};
 use spillgate_text::{
     Indexer, JsonLayout, LineIndex, SOFT_CHARS, Sample, Sanitizer, ViewSink, classify,
 };
 
 use crate::capture::{Captured, Raw, Text};
 use crate::encoded;
+use crate::pipeline::{EarlyDraft, WORTH_A_THREAD};
 
 /// Bytes transformed at a time.
 const BLOCK: usize = 64 << 10;
@@ -31,6 +32,8 @@ pub(crate) struct Sanitized {
     pub(crate) layout: Layout,
     /// Bytes of text before a laid-out JSON document.
     pub(crate) prelude: u64,
+    /// The draft with the bytes and the view, if [`begin_store`](Self::begin_store) began one.
+    pub(crate) early: Option<EarlyDraft>,
 }
 
 impl Sanitized {
@@ -58,11 +61,18 @@ impl Sanitized {
         part.map(Some).map_err(io::Error::other)
     }
 
-    /// Begins to sync what is in a draft, because nothing is added to it any more.
-    pub(crate) fn begin_sync(&mut self) {
-        if let Raw::Spooled(draft) = &mut self.captured.raw {
-            draft.complete(Part::Raw);
-            draft.complete(Part::View);
+    /// Begins to write the result to `store` and to sync it, because it will be stored as it is.
+    pub(crate) fn begin_store(&mut self, store: &Arc<dyn ArtifactStore>) {
+        match &mut self.captured.raw {
+            Raw::Spooled(draft) => {
+                draft.complete(Part::Raw);
+                draft.complete(Part::View);
+            }
+            Raw::Memory(raw) if raw.len() as u64 >= WORTH_A_THREAD => {
+                let view = self.view.in_memory();
+                self.early = EarlyDraft::start(Arc::clone(store), raw.clone(), view);
+            }
+            Raw::Memory(_) | Raw::Lost { .. } => {}
         }
     }
 
@@ -90,6 +100,16 @@ pub(crate) enum ViewText {
     Spooled,
 }
 
+impl ViewText {
+    /// Returns the view if it is in memory and is not the raw bytes.
+    pub(crate) fn in_memory(&self) -> Option<Bytes> {
+        match self {
+            Self::Memory(text) => Some(text.clone()),
+            Self::Raw | Self::Spooled => None,
+        }
+    }
+}
+
 /// Returns how lines of a plain view of this kind are cut.
 pub(crate) fn layout_of(kind: ContentKind) -> Layout {
     match kind {
@@ -108,6 +128,7 @@ pub(crate) fn sanitize(mut captured: Captured) -> Sanitized {
             index: made.index,
             layout: made.layout,
             prelude: made.prelude,
+            early: None,
         },
         Err(error) => Sanitized {
             kind: captured.kind,
@@ -115,6 +136,7 @@ pub(crate) fn sanitize(mut captured: Captured) -> Sanitized {
             index: captured.index.clone(),
             layout: Layout::AsIs,
             prelude: 0,
+            early: None,
             captured: lost(captured, error),
         },
     }

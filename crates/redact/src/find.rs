@@ -1,12 +1,12 @@
 //! Finds the secrets of a whole text, block by block.
 
 use std::io;
-use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::{panic, thread};
 
 use parking_lot::Mutex;
 use spillgate_artifact::ByteSource;
+use spillgate_text::processors;
 
 use crate::findings::{Findings, MOST_FINDINGS};
 use crate::rules::Rules;
@@ -57,8 +57,9 @@ pub fn find_in_blocks(rules: &Rules, source: &dyn ByteSource, block: u64) -> io:
             all.lock().extend(hits);
         }
     };
-    let processors = thread::available_parallelism().map_or(1, NonZero::get) as u64;
-    let threads = processors.min(MOST_THREADS).min(blocks / BLOCKS_PER_THREAD);
+    let threads = (processors() as u64)
+        .min(MOST_THREADS)
+        .min(blocks / BLOCKS_PER_THREAD);
     thread::scope(|scope| {
         let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
         let mut result = work();

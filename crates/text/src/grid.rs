@@ -6,12 +6,13 @@
 //! several threads count at the same time.
 
 use std::io;
-use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
 use memchr::memchr_iter;
 use spillgate_artifact::ByteSource;
+
+use crate::processors;
 
 /// Bytes of a block, unless the source would then have more than [`MOST_BLOCKS`] blocks.
 const BLOCK: u64 = 64 << 10;
@@ -174,8 +175,7 @@ struct NewlineCounter<'a> {
 impl NewlineCounter<'_> {
     /// Returns the number of newlines in each block; `None` if the count was stopped.
     fn all(self) -> io::Result<Option<Vec<u64>>> {
-        let processors = thread::available_parallelism().map_or(1, NonZero::get);
-        let threads = processors
+        let threads = processors()
             .min(MOST_THREADS)
             .min(self.counts.len() / FEW_BLOCKS);
         let work = || {
