@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::operations::Operation;
+use crate::operations::{Operation, task_in};
 use crate::words::{Stems, are_forms, camel_parts, is_stop_word, is_word_byte};
 
 /// How soon repetitions of a word stop counting; the usual value.
@@ -128,7 +128,8 @@ pub struct RankedEntry {
 #[must_use]
 pub fn rank_entries(query: &str, entries: &[NamedEntry<'_>]) -> Vec<RankedEntry> {
     let stems = Stems::new();
-    let mut asked = words(&stems, query);
+    let task = task_in(query);
+    let mut asked = words(&stems, task);
     let all = asked.clone();
     asked.retain(|word| !is_stop_word(word) || OPERATIONS.contains(&&**word));
     if asked.is_empty() {
@@ -157,7 +158,7 @@ pub fn rank_entries(query: &str, entries: &[NamedEntry<'_>]) -> Vec<RankedEntry>
         let mut words = parts(entry.name());
         words.any(|word| !forms.contains(&word.to_lowercase()) && is_asked(word))
     };
-    let operation = Operation::of_task(&stems, query);
+    let operation = Operation::of_task(&stems, task);
     let is_named = |entry: &NamedEntry<'_>| {
         let name = entry.name();
         // A name of one word is also a word.

@@ -107,6 +107,39 @@ impl Operation {
     }
 }
 
+/// Words that ask for a tool, before the word "tool" itself: `find me the right tool to …`.
+const FOR_TOOL: &str = "find search look list show get give need want use which what is are there the a an all any me i we for \
+    right best please available";
+/// Words between "tool" and what the tool has to do.
+const AFTER_TOOL: &str =
+    "that which can could to for i we with will would is are does do helps help me use used";
+
+/// Returns what a query asks a tool to do: `delete a relation` for `find the tools that can delete a
+/// relation`, otherwise the query. It is about the tool that is searched, not about tools.
+pub(crate) fn task_in(query: &str) -> &str {
+    let from_tool = after_any(query, FOR_TOOL);
+    let after_tool = after_any(from_tool, "tool tools");
+    let task = after_any(after_tool, AFTER_TOOL);
+    match after_tool == from_tool || task.is_empty() {
+        true => query,
+        false => task,
+    }
+}
+
+/// Returns the text from its first word on that is not in a list.
+fn after_any<'t>(mut text: &'t str, list: &str) -> &'t str {
+    loop {
+        text = text.trim_start_matches(|c: char| !c.is_alphabetic());
+        let end = text.find(|c: char| !c.is_alphabetic());
+        let (word, rest) = text.split_at(end.unwrap_or(text.len()));
+        let mut list = list.split_ascii_whitespace();
+        if !list.any(|one| word.eq_ignore_ascii_case(one)) {
+            return text;
+        }
+        text = rest;
+    }
+}
+
 /// Returns the words of letters in a text.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphabetic())
@@ -116,6 +149,24 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_task_is_what_the_tool_has_to_do() {
+        for (query, task) in [
+            (
+                "find the tools that can delete a relation",
+                "delete a relation",
+            ),
+            ("Which tool can I use to list files?", "list files?"),
+            ("tool for résumés", "résumés"),
+            ("find tools", "find tools"),
+            ("delete the tool", "delete the tool"),
+            ("list files", "list files"),
+            ("", ""),
+        ] {
+            assert_eq!(task_in(query), task, "{query}");
+        }
+    }
 
     #[test]
     fn verbs_tell_what_is_done() {

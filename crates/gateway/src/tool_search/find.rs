@@ -353,7 +353,11 @@ pub(crate) fn found(
     let ranked = ranked(query, tools);
     if ranked.is_empty() {
         let all = overview(tools, counter);
-        return format!("no tool matches; try other words, or the name of a tool. {all}").into();
+        // A small model does what it read last.
+        return format!(
+            "no tool matches. {all}\nCall {FIND} again with what the tool has to do, such as \"read a file\", or with a name.\n"
+        )
+        .into();
     }
     let shown = &ranked[..ranked.len().min(MOST_TOOLS)];
     let (of, all) = (shown.len(), tools.len());

@@ -214,8 +214,10 @@ async fn a_search_finds_tools_that_can_be_called() {
               spillgate_call_tool {"name": "read_file", "arguments": {"path": "<where>"}}
               schema of the arguments: {"properties":{"path":{"description":"where","type":"string"}},"required":["path"],"type":"object"}
             ---
-            no tool matches; try other words, or the name of a tool. The tools are:
+            no tool matches. The tools are:
             files: read_file, delete_file, same
+            Call spillgate_find_tools again with what the tool has to do, such as "read a file", or with a name.
+
             ---
             error: `query` is missing: give words or the name of a tool
             "#),
@@ -233,9 +235,11 @@ async fn a_search_finds_tools_that_can_be_called() {
               spillgate_call_tool {"name": "read_file", "arguments": {"path": "<where>"}}
               schema of the arguments: {"properties":{"path":{"description":"where","type":"string"}},"required":["path"],"type":"object"}
             ---
-            no tool matches; try other words, or the name of a tool. The tools are:
+            no tool matches. The tools are:
             files: read_file, files_same
             git: git_log, git_same
+            Call spillgate_find_tools again with what the tool has to do, such as "read a file", or with a name.
+
             ---
             error: `query` is missing: give words or the name of a tool
             "#),
