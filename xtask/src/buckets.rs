@@ -1,6 +1,6 @@
 //! Tests of stores in buckets: a real server, and the simulation of the protocol.
 //!
-//! `SeaweedFS` is installed into `.doors/seaweedfs` (90 MB).
+//! `SeaweedFS` is installed into `.doors/seaweedfs` (90 MB), `s3s-fs` into `.doors/s3s-fs` (10 MB).
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -14,6 +14,9 @@ use crate::{planning, python, workspace};
 /// The simulation.
 const SIMULATION: &str = "test --package spillgate-object-store --locked --lib -- \
                           simulation::no_seed_breaks_the_protocol --nocapture";
+
+/// The server `s3s-fs`. Later versions need a newer compiler.
+const S3S_FS: &str = "install s3s-fs --version 0.14.1 --features binary --locked";
 
 /// How many seeds the simulation runs if no number is given.
 const SEEDS: u64 = 10_000;
@@ -40,6 +43,24 @@ pub(crate) fn test_azurite() -> Result<()> {
         .arg(workspace::peers().join("azurite"))
         .arg(workspace::built()?.join("spillgate"))
         .arg(suite()?))
+}
+
+/// Installs the server `s3s-fs` unless exactly this version is installed.
+pub(crate) fn install_s3s() -> Result<()> {
+    run(cargo(S3S_FS).arg("--root").arg(s3s()))
+}
+
+/// Runs the conformance suite of stores and the program against `s3s-fs`.
+pub(crate) fn test_s3s() -> Result<()> {
+    run(Command::new(python::PYTHON)
+        .arg(workspace::root().join("xtask/doors/s3s.py"))
+        .arg(s3s().join("bin/s3s-fs"))
+        .arg(workspace::built()?.join("spillgate"))
+        .arg(suite()?))
+}
+
+fn s3s() -> PathBuf {
+    workspace::root().join(".doors/s3s-fs")
 }
 
 /// Builds the unit tests of the crate `object-store`; returns the program.

@@ -20,7 +20,7 @@ type Step = (&'static str, fn() -> Result<()>, fn() -> Result<()>);
 const HOOKS: &str =
     "test --package spillgate --features spillgate/peers --test peers --locked -- doors::";
 
-const STEPS: [Step; 11] = [
+const STEPS: [Step; 12] = [
     ("litellm", proxies::install_litellm, proxies::test_litellm),
     ("hooks", || DOORS.install(), || run(&mut cargo(HOOKS))),
     ("langchain", libraries::install_python, || {
@@ -47,6 +47,7 @@ const STEPS: [Step; 11] = [
         buckets::install_seaweedfs,
         buckets::test_seaweedfs,
     ),
+    ("s3s-fs", buckets::install_s3s, buckets::test_s3s),
     ("azurite", || AZURITE.install(), buckets::test_azurite),
     ("replicas", replicas::install, replicas::test),
     ("ui", page::install, page::test),
