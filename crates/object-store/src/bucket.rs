@@ -440,11 +440,12 @@ impl Bucket {
         }
     }
 
-    /// Copies a whole piece to `to`. Several parts of a large one are fetched at the same time.
+    /// Copies a piece to `to`, except for its first `from` bytes. Several parts of a large one are fetched
+    /// at the same time.
     pub(crate) async fn fetch(
         &self,
         handle: Handle,
-        piece: Piece,
+        (piece, from): (Piece, u64),
         to: &mut (impl Write + Send),
     ) -> Result<(), StoreError> {
         let doing = "reading an output";
@@ -458,7 +459,7 @@ impl Bucket {
             path: "a copy of a stored output".into(),
             source,
         };
-        if size <= self.part {
+        if size <= self.part && from == 0 {
             let bytes = got
                 .bytes()
                 .await
@@ -469,7 +470,8 @@ impl Bucket {
             return to.write_all(&bytes).map_err(unwritten);
         }
         drop(got);
-        let starts = (0..size.div_ceil(self.part)).map(|part| part * self.part);
+        let left = size.saturating_sub(from);
+        let starts = (0..left.div_ceil(self.part)).map(|part| from + part * self.part);
         let parts = starts.map(|start| {
             let end = size.min(start + self.part);
             self.read(handle, piece, (start, end), size)

@@ -1,7 +1,10 @@
 //! A piece of an artifact in the bucket that is read in parts.
 
 use std::collections::VecDeque;
-use std::io;
+use std::fs::{DirBuilder, File};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -47,6 +50,52 @@ struct Blocks {
     /// The block after the last request, and the number of blocks that it asked for.
     next: u64,
     ahead: u64,
+    /// What was fetched from the beginning on without a gap.
+    beginning: Option<Beginning>,
+}
+
+impl Blocks {
+    /// Keeps what was fetched if it follows what is kept already.
+    fn keep(&mut self, directory: &Path, start: u64, bytes: &[u8]) {
+        if start == 0 && self.beginning.is_none() {
+            self.beginning = Beginning::in_directory(directory).ok();
+        }
+        let follows = self.beginning.as_mut().filter(|kept| kept.len == start);
+        if follows.is_some_and(|kept| kept.add(bytes).is_err()) {
+            self.beginning = None; // the disk is full
+        }
+    }
+}
+
+/// The beginning of a piece, in a file without a name.
+#[derive(Debug)]
+pub(crate) struct Beginning {
+    file: File,
+    len: u64,
+}
+
+impl Beginning {
+    fn in_directory(directory: &Path) -> io::Result<Self> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)?;
+        let file = tempfile::tempfile_in(directory)?;
+        Ok(Self { file, len: 0 })
+    }
+
+    fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)?;
+        self.len += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Copies it to a file. Returns the number of bytes.
+    pub(crate) fn copy_to(&self, to: &mut File) -> io::Result<u64> {
+        let mut file = &self.file;
+        file.rewind()?;
+        io::copy(&mut file.take(self.len), to)
+    }
 }
 
 impl RangeSource {
@@ -68,7 +117,9 @@ impl RangeSource {
         let fetched = self.fetched.load(Ordering::Relaxed);
         let is_due = fetched >= ENOUGH.max(self.len / 4);
         if self.copy.get().is_none() && is_due && !self.is_uncopied.load(Ordering::Relaxed) {
-            match self.inner.copied(self.handle) {
+            let beginning = self.blocks.lock().beginning.take();
+            let begun = beginning.map(|beginning| (self.piece, beginning));
+            match self.inner.copied(self.handle, begun.as_ref()) {
                 Ok(stored) => {
                     let copy = match self.piece {
                         Piece::View => stored.view,
@@ -104,6 +155,9 @@ impl RangeSource {
             .read(self.handle, self.piece, (start, end), self.len)
             .map_err(io::Error::other)?;
         self.fetched.fetch_add(end - start, Ordering::Relaxed);
+        if !self.is_uncopied.load(Ordering::Relaxed) {
+            blocks.keep(self.inner.directory(), start, &bytes);
+        }
         blocks.next = number + blocks.ahead;
         let block = usize::try_from(BLOCK).map_err(io::Error::other)?;
         let mut parts = (number..).zip((0..bytes.len()).step_by(block));

@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -27,7 +28,7 @@ use tokio::sync::Semaphore;
 use crate::bucket::{AT_ONCE, Bucket, Entry, Head, Manifested, is_unreachable};
 use crate::layout::Object;
 use crate::runtime::Waiting;
-use crate::source::RangeSource;
+use crate::source::{Beginning, RangeSource};
 use crate::sweep::{Done, SweepRules, tombstone_of};
 
 /// Maximum bytes of an artifact that is copied to the cache when it is opened.
@@ -279,21 +280,40 @@ impl Inner {
         Ok((stored, manifest))
     }
 
-    /// Returns an artifact from the cache, after it was copied there.
-    pub(crate) fn copied(&self, handle: Handle) -> Result<Stored, StoreError> {
+    /// Returns an artifact from the cache, after it was copied there. What was fetched of a piece before
+    /// is not fetched again.
+    pub(crate) fn copied(
+        &self,
+        handle: Handle,
+        begun: Option<&(Piece, Beginning)>,
+    ) -> Result<Stored, StoreError> {
         let (stored, _) = self.manifest(handle)?;
-        self.copy(handle, &stored.bytes)?;
+        self.copy(handle, &stored.bytes, begun)?;
         self.cache.open(handle)
     }
 
+    /// The directory of the cache.
+    pub(crate) fn directory(&self) -> &Path {
+        self.cache.base()
+    }
+
     /// Copies an artifact to the cache.
-    fn copy(&self, handle: Handle, manifest: &[u8]) -> Result<(), StoreError> {
+    fn copy(
+        &self,
+        handle: Handle,
+        manifest: &[u8],
+        begun: Option<&(Piece, Beginning)>,
+    ) -> Result<(), StoreError> {
         let size = self.parsed(handle, manifest)?.facts.raw_bytes;
         let mut failed = None;
         let copied = self.cache.adopt(handle, manifest, &mut |piece, file| {
             let mut file: File = file.try_clone()?;
+            let from = match begun.filter(|(begun, _)| *begun == piece) {
+                Some((_, beginning)) => beginning.copy_to(&mut file)?,
+                None => 0,
+            };
             let fetched = self.ask_with_room(size, move |bucket| async move {
-                bucket.fetch(handle, piece, &mut file).await
+                bucket.fetch(handle, (piece, from), &mut file).await
             });
             fetched.map_err(|error| {
                 failed = Some(error);
@@ -329,7 +349,7 @@ impl Inner {
             self.cache.check_key(&manifest)?;
         }
         if is_sealed || facts.raw_bytes.saturating_add(view) <= COPIED {
-            match self.copy(handle, bytes) {
+            match self.copy(handle, bytes, None) {
                 Ok(()) => {
                     if let Some(stored) = self.cached(&manifest)? {
                         return Ok(stored);
@@ -366,7 +386,7 @@ impl Inner {
         let handle = manifest.handle;
         let index = self.ask(move |bucket| async move {
             let mut index = Vec::new();
-            bucket.fetch(handle, Piece::Index, &mut index).await?;
+            bucket.fetch(handle, (Piece::Index, 0), &mut index).await?;
             Ok(index)
         })?;
         let address = self.bucket.address(handle, Object::Piece(Piece::Index));

@@ -557,7 +557,11 @@ async fn tried(
                 .remove(handle, why, &|bytes| Ok(tombstone_of(bytes)))
                 .await
         }
-        _ => bucket.fetch(handle, Piece::Body, &mut Vec::new()).await,
+        _ => {
+            bucket
+                .fetch(handle, (Piece::Body, 0), &mut Vec::new())
+                .await
+        }
     }
 }
 
@@ -595,7 +599,7 @@ async fn read(
                 got.extend(bucket.read(handle, *piece, (0, half), len).await?);
                 got.extend(bucket.read(handle, *piece, (half, len), len).await?);
             }
-            _ => bucket.fetch(handle, *piece, &mut got).await?,
+            _ => bucket.fetch(handle, (*piece, 0), &mut got).await?,
         }
         all.extend(got);
     }

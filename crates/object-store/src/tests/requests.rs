@@ -8,6 +8,7 @@ use spillgate_store::{ArtifactStore, Gone};
 
 use super::server::Server;
 use super::{Machine, OPTIONS, large};
+use crate::Patience;
 
 /// Returns the requests that an operation sent, by method.
 fn sent(server: &Server, operation: impl FnOnce()) -> String {
@@ -27,8 +28,10 @@ fn sent(server: &Server, operation: impl FnOnce()) -> String {
 #[test]
 fn each_operation_sends_few_requests() {
     let server = Server::start();
-    let [maker, other] =
-        [(); 2].map(|()| Machine::at("s3://bucket/a", &server.environment(), OPTIONS));
+    let [maker, other] = [(); 2].map(|()| {
+        let patience = Patience::default();
+        Machine::patient("s3://bucket/a", &server.environment(), OPTIONS, patience)
+    });
     let mut table = String::new();
     let mut row = |what: &str, operation: &mut dyn FnMut()| {
         let requests = sent(&server, operation);
@@ -56,6 +59,24 @@ fn each_operation_sends_few_requests() {
         let page = 9 << 20;
         stored.view.bytes(page, page + 1000).unwrap();
     });
+    let body = large(64 << 20);
+    row("store 64 MiB", &mut || handle = maker.put(&body).ok());
+    let huge = handle.unwrap();
+    // After 23 MiB, the rest is copied to the cache.
+    row("read all of it on another machine", &mut || {
+        let stored = other.store.open(huge).unwrap();
+        let (mut at, mut hash) = (0, Vec::new());
+        while at < stored.raw.len() {
+            let part = stored.raw.bytes(at, at + (1 << 20)).unwrap();
+            at += part.len() as u64;
+            hash.extend(part);
+        }
+        assert!(hash == body, "other bytes were read");
+    });
+    maker
+        .store
+        .remove(huge, Gone::Removed, SystemClock.now())
+        .unwrap();
     row("list 2 outputs", &mut || drop(maker.store.list().unwrap()));
     row("sweep 2 outputs", &mut || {
         other.store.sweep_if_due(None, SystemClock.now()).unwrap();
@@ -73,6 +94,8 @@ fn each_operation_sends_few_requests() {
     look up there again: 1 GET
     store 20 MiB: 2 POST, 5 PUT
     read a page of it on another machine: 3 GET
+    store 64 MiB: 2 POST, 10 PUT
+    read all of it on another machine: 16 GET
     list 2 outputs: 3 GET
     sweep 2 outputs: 1 GET, 2 HEAD, 1 PUT
     remove: 1 GET, 3 POST, 1 PUT
