@@ -12,6 +12,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 from azurite import await_port  # noqa: E402
+from faults import with_faults  # noqa: E402
 from seaweedfs import KEY, SECRET, check, free_ports, on_two_machines  # noqa: E402
 
 
@@ -37,6 +38,7 @@ def main():
             done = subprocess.run([tests, "conforms_on_a_server"], env=suite, capture_output=True, text=True, timeout=300)
             check(done.returncode == 0 and "1 passed" in done.stdout, "the suite of stores passes" + done.stdout[-3000:] * (done.returncode != 0))
             on_two_machines(program, directory, "s3://outputs/machines", environment)
+            with_faults(program, directory, "s3://outputs/faults", environment, port)
         finally:
             process.kill()
             process.wait()

@@ -11,6 +11,7 @@ import http.client
 import json
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
@@ -81,9 +82,13 @@ class Machine:
             [self.program, "--store", self.address, *arguments], input=given, capture_output=True, timeout=120,
             env={**self.environment, **variables})
         said = done.stdout + done.stderr
-        if done.returncode != code:
+        if code is not None and done.returncode != code:
             raise SystemExit(f"{arguments} ended with {done.returncode}: {said.decode(errors='replace')}")
         return done
+
+    def forget(self):
+        """Empties the cache."""
+        shutil.rmtree(self.environment["XDG_CACHE_HOME"], ignore_errors=True)
 
     def put(self, text):
         done = self.run("--json", "put", given=text)
@@ -214,6 +219,8 @@ def with_replicas_killed(program, directory, address, environment, seconds, clie
 
 
 def main():
+    from faults import with_faults  # it needs this module, too
+
     home, program, tests = sys.argv[1:4]
     seconds = float(sys.argv[4]) if len(sys.argv) > 4 else 60
     with tempfile.TemporaryDirectory() as directory:
@@ -229,6 +236,7 @@ def main():
             suite = {**environment, "SPILLGATE_S3": "s3://outputs/suite"}
             subprocess.run([tests, "conforms_on_a_server"], check=True, env=suite, timeout=300)
             on_two_machines(program, directory, "s3://outputs/machines", environment)
+            with_faults(program, directory, "s3://outputs/faults", environment, server.s3)
             with_replicas_killed(program, directory, "s3://outputs/replicas", environment, seconds)
         finally:
             server.end()
