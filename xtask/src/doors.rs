@@ -20,7 +20,7 @@ type Step = (&'static str, fn() -> Result<()>, fn() -> Result<()>);
 const HOOKS: &str =
     "test --package spillgate --features spillgate/peers --test peers --locked -- doors::";
 
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 13] = [
     ("litellm", proxies::install_litellm, proxies::test_litellm),
     ("hooks", || DOORS.install(), || run(&mut cargo(HOOKS))),
     ("langchain", libraries::install_python, || {
@@ -50,6 +50,7 @@ const STEPS: [Step; 12] = [
     ("s3s-fs", buckets::install_s3s, buckets::test_s3s),
     ("azurite", || AZURITE.install(), buckets::test_azurite),
     ("replicas", replicas::install, replicas::test),
+    ("helm", replicas::install_helm, replicas::test_helm),
     ("ui", page::install, page::test),
 ];
 

