@@ -37,5 +37,5 @@ pub use session::Session;
 pub use session::asked_mode::{RESULTS_HEADER, RESULTS_META};
 pub use session::incoming::Incoming;
 pub use session::standard::{Signals, run};
-pub use telemetry::metrics::{Metrics, ServerState};
+pub use telemetry::metrics::{AuditLoss, Metrics, ServerState};
 pub use tool_search::{DEFAULT_LIST_BUDGET, ToolList, ToolSearch};

@@ -11,14 +11,15 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 use spillgate_artifact::{
     ByteSource, Clock, Facts, Handle, HandleForm, Manifest, Principal, SessionId, SystemClock,
     Timestamp,
 };
+use spillgate_gateway::{AuditLoss, Metrics};
 use spillgate_store::{
     ArtifactStore, Candidate, Draft, Gone, Listed, Part, Partition, Receipt, RemovalObserver,
     StoreError, Stored, Survey, Unreadable, open_regular,
@@ -69,6 +70,22 @@ impl AuditSettings {
         };
         let has_failed = AtomicBool::new(false);
         Ok(Some(Arc::new(Audit { to, has_failed })))
+    }
+}
+
+/// Where lines that are lost are counted. Each new configuration makes a new audit log, but the metrics are
+/// always the same.
+static METRICS: OnceLock<Arc<Metrics>> = OnceLock::new();
+
+/// Counts lines that are lost from now on.
+pub(crate) fn count_losses_in(metrics: &Arc<Metrics>) {
+    drop(METRICS.set(Arc::clone(metrics)));
+}
+
+/// Counts lines that were lost. Only a gateway has metrics.
+pub(crate) fn lost(why: AuditLoss, lines: usize) {
+    if let Some(metrics) = METRICS.get() {
+        metrics.audit_lost(why, lines as u64);
     }
 }
 
@@ -247,6 +264,9 @@ impl Audit {
     pub(crate) fn record(&self, line: &Line<'_>) {
         let written = self.write(line);
         let was_failing = self.has_failed.swap(written.is_err(), Ordering::Relaxed);
+        if written.is_err() {
+            lost(AuditLoss::Failed, 1);
+        }
         if let (Err(error), false) = (written, was_failing) {
             tracing::error!(%error, "the audit log cannot be written: what happens now is missing in it");
         }
@@ -448,7 +468,7 @@ impl Draft for AuditedDraft {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
     use std::time::Duration;
@@ -457,6 +477,14 @@ mod tests {
     use spillgate_store::{FileStore, Lifetime, Notes, PartitionKey, Space, Upkeep};
 
     use super::*;
+
+    /// Returns the number of lines that this process lost.
+    pub(crate) fn losses(why: &str) -> u64 {
+        let page = METRICS.get_or_init(Arc::default).text();
+        let name = format!("spillgate_audit_lines_lost_total{{why=\"{why}\"}} ");
+        let lost = page.lines().find_map(|line| line.strip_prefix(&name));
+        lost.map_or(0, |lost| lost.parse().unwrap())
+    }
 
     /// Returns a store of alice below a directory. Its log is `audit.ndjson` there.
     fn audited(base: &Path) -> AuditedStore {
@@ -616,10 +644,12 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_written_fails_nothing() {
+        let before = losses("failed");
         let base = tempfile::tempdir().unwrap();
         let mut store = audited(base.path());
         let to = Some(base.path().join("missing/audit.ndjson"));
         store.audit = AuditSettings { to }.log(false).unwrap().unwrap();
         stored(&store, b"x");
+        assert_eq!(losses("failed") - before, 1);
     }
 }

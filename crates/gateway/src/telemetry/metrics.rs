@@ -89,6 +89,20 @@ struct OfOutcome {
     outcome: &'static str,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfLoss {
+    why: &'static str,
+}
+
+/// Why lines of the audit log were lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuditLoss {
+    /// They came faster than the collector takes them.
+    QueueFull,
+    /// They could not be written or sent.
+    Failed,
+}
+
 /// A histogram of times in seconds, by labels.
 pub(crate) type Times<L> = Family<L, Histogram, fn() -> Histogram>;
 
@@ -157,6 +171,7 @@ pub struct Metrics {
     unavailable: Family<OfServer, Gauge>,
     builtin_calls: Family<OfTool, Counter>,
     references: Family<OfOutcome, Counter>,
+    audit_lines_lost: Family<OfLoss, Counter>,
 }
 
 impl fmt::Debug for Metrics {
@@ -177,6 +192,7 @@ impl Default for Metrics {
             unavailable: Family::default(),
             builtin_calls: Family::default(),
             references: Family::default(),
+            audit_lines_lost: Family::default(),
         };
         metrics.register_requests();
         metrics.register_results();
@@ -250,6 +266,17 @@ impl Metrics {
             Reference::Refused => "refused",
         };
         self.references.get_or_create(&OfOutcome { outcome }).inc();
+    }
+
+    /// Counts lines of the audit log that were lost.
+    pub fn audit_lost(&self, why: AuditLoss, lines: u64) {
+        let why = match why {
+            AuditLoss::QueueFull => "queue_full",
+            AuditLoss::Failed => "failed",
+        };
+        self.audit_lines_lost
+            .get_or_create(&OfLoss { why })
+            .inc_by(lines);
     }
 
     fn register_requests(&mut self) {
@@ -330,6 +357,11 @@ impl Metrics {
             "references",
             "Calls with arguments by reference",
             self.references.clone(),
+        );
+        self.add(
+            "audit_lines_lost",
+            "Lines of the audit log that were lost",
+            self.audit_lines_lost.clone(),
         );
     }
 

@@ -98,6 +98,9 @@ pub(crate) fn serve(common: &Common, mcp: &Mcp, whom: For) -> Result<u8, Failure
         tell_what_is_missing(&gateway.servers);
     }
     let hub = gateway.map(Hub::new);
+    if let Some(hub) = &hub {
+        crate::audit::count_losses_in(hub.metrics());
+    }
     #[cfg(feature = "telemetry")]
     let pushing = pushing(&app, hub.as_ref())?;
     #[cfg(feature = "serve")]
