@@ -30,7 +30,7 @@ pub use error::{RequestFailure, TOO_MUCH, error_frame, invalid_params, refused_a
 pub use in_flight::{InFlight, InFlightRequest, RequestResult};
 pub use owner::{GREETING, Owner};
 pub use request_span::{
-    Method, RequestMeter, RequestOutcome, RequestSpan, TracePropagator, call_span,
+    Method, RequestMeter, RequestOutcome, RequestSpan, Target, TracePropagator, call_span,
 };
 pub use server::{DEFAULT_TIMEOUT, Server, ToolFilter};
 pub use upstream::{Slot, Upstream};

@@ -2,7 +2,7 @@
 //!
 //! Everything is reported when the [`RequestSpan`] is dropped, so a request is reported however it
 //! ends. Contents, arguments and headers are never reported. The only names reported are those of
-//! servers and tools.
+//! servers, tools and prompts.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -19,7 +19,7 @@ use tracing::{Span, field};
 
 use crate::{LOG_TARGET, Server};
 
-/// Maximum length of a tool's name in a report, in characters.
+/// Maximum length of the name of a tool or a prompt in a report, in characters.
 const MOST_NAME: usize = 100;
 
 /// The name of a tool call among the operations of OpenTelemetry's conventions for generative AI.
@@ -136,6 +136,43 @@ pub trait RequestMeter: fmt::Debug + Send + Sync {
     );
 }
 
+/// What a request names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target<'a> {
+    /// The tool that it calls.
+    Tool(&'a str),
+    /// The prompt that it gets.
+    Prompt(&'a str),
+}
+
+/// What a request names, as reports have it.
+#[derive(Debug, Default)]
+struct Names {
+    tool: Option<String>,
+    prompt: Option<String>,
+}
+
+impl Names {
+    fn of(target: Option<Target<'_>>) -> Self {
+        let shown = |name| Some(line(name, MOST_NAME));
+        match target {
+            Some(Target::Tool(name)) => Self {
+                tool: shown(name),
+                prompt: None,
+            },
+            Some(Target::Prompt(name)) => Self {
+                tool: None,
+                prompt: shown(name),
+            },
+            None => Self::default(),
+        }
+    }
+
+    fn operation(&self) -> Option<&'static str> {
+        self.tool.as_ref().map(|_| EXECUTE_TOOL)
+    }
+}
+
 /// A meter that counts nothing.
 impl RequestMeter for () {
     fn started(&self) {}
@@ -156,29 +193,27 @@ pub struct RequestSpan {
     request_bytes: u64,
     response_bytes: u64,
     request: Span,
-    /// The tool that is called, as reports name it.
-    tool: Option<String>,
+    names: Names,
     /// The span of the time that the server takes; `None` until the request is sent.
     upstream: Option<Span>,
 }
 
 impl RequestSpan {
-    /// Begins the span of a request that is about to be sent to this server. `tool` is the name of
-    /// the tool that the request calls.
+    /// Begins the span of a request that is about to be sent to this server.
     #[must_use]
     pub fn begin(
         meter: Arc<dyn RequestMeter>,
         server: &str,
         key: &RequestId,
         method: &str,
-        tool: Option<&str>,
+        target: Option<Target<'_>>,
     ) -> Self {
         meter.started();
         let method = Method::of(method);
-        let tool = tool.map(|name| line(name, MOST_NAME));
+        let names = Names::of(target);
         Self {
-            request: request_span(server, key, method, tool.as_deref()),
-            tool,
+            request: request_span(server, key, method, &names),
+            names,
             meter,
             method,
             begun: Instant::now(),
@@ -203,7 +238,7 @@ impl RequestSpan {
         let Some(traces) = traces else { return };
         let client = client_trace(params, &message.headers);
         traces.join(&self.request, &client);
-        let upstream = upstream_span(&self.request, server, self.method, self.tool.as_deref());
+        let upstream = upstream_span(&self.request, server, self.method, &self.names);
         let headers = traces.headers(&upstream);
         if !headers.is_empty() {
             let is_ours = |name: &str| headers.iter().any(|(ours, _)| ours == name);
@@ -282,8 +317,8 @@ pub fn call_span(
     traces: Option<&dyn TracePropagator>,
     headers: &[(String, String)],
 ) -> Span {
-    let tool = line(tool, MOST_NAME);
-    let span = request_span("", key, Method::of("tools/call"), Some(&tool));
+    let names = Names::of(Some(Target::Tool(tool)));
+    let span = request_span("", key, Method::of("tools/call"), &names);
     if let Some(traces) = traces {
         let client = trace_in_meta(meta);
         traces.join(&span, &client.unwrap_or_else(|| headers.to_vec()));
@@ -291,7 +326,7 @@ pub fn call_span(
     span
 }
 
-fn request_span(server: &str, key: &RequestId, method: Method, tool: Option<&str>) -> Span {
+fn request_span(server: &str, key: &RequestId, method: Method, names: &Names) -> Span {
     // Inside a span of ours, the request is not a client's.
     let kind = match Span::current().is_none() {
         true => "server",
@@ -301,18 +336,19 @@ fn request_span(server: &str, key: &RequestId, method: Method, tool: Option<&str
         target: LOG_TARGET,
         "request",
         otel.kind = kind,
-        otel.name = name_of(method, tool),
+        otel.name = name_of(method, names),
         otel.status_code = field::Empty,
         "error.type" = field::Empty,
         server,
         mcp.method.name = method.as_str(),
-        gen_ai.operation.name = tool.map(|_| EXECUTE_TOOL),
-        gen_ai.tool.name = tool,
+        gen_ai.operation.name = names.operation(),
+        gen_ai.prompt.name = names.prompt,
+        gen_ai.tool.name = names.tool,
         id = hashed(key),
     )
 }
 
-fn upstream_span(request: &Span, server: &Server, method: Method, tool: Option<&str>) -> Span {
+fn upstream_span(request: &Span, server: &Server, method: Method, names: &Names) -> Span {
     let (transport, address) = match &server.spec.transport {
         Transport::Command(_) => ("pipe", None),
         Transport::Http(http) | Transport::Sse(http) => ("tcp", host_of(&http.url)),
@@ -325,16 +361,19 @@ fn upstream_span(request: &Span, server: &Server, method: Method, tool: Option<&
         otel.name = method.as_str(),
         server = server.spec.name,
         mcp.method.name = method.as_str(),
-        gen_ai.operation.name = tool.map(|_| EXECUTE_TOOL),
-        gen_ai.tool.name = tool,
+        gen_ai.operation.name = names.operation(),
+        gen_ai.prompt.name = names.prompt,
+        gen_ai.tool.name = names.tool,
         network.transport = transport,
         server.address = address,
     )
 }
 
-fn name_of(method: Method, tool: Option<&str>) -> String {
+/// Returns the name of the span of a request. A prompt is not part of it, because it was not from the
+/// beginning (docs/decisions/0045-span-names.md).
+fn name_of(method: Method, names: &Names) -> String {
     let method = method.as_str();
-    match tool {
+    match &names.tool {
         Some(tool) => format!("{method} {tool}"),
         None => method.to_owned(),
     }

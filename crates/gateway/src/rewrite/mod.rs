@@ -110,7 +110,7 @@ impl Rewriting<'_> {
             RequestKind::ResourcesRead { params } => {
                 (Form::Read, self.named("resources/read", params.clone()))
             }
-            RequestKind::PromptsGet { params } => {
+            RequestKind::PromptsGet { params, .. } => {
                 (Form::Prompt, self.named("prompts/get", params.clone()))
             }
             RequestKind::Capabilities

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_mcp::{Envelope, object};
 use spillgate_offload::{Limits, ResultMode};
+use spillgate_upstream::Target;
 
 use crate::resources;
 use crate::results::tasks;
@@ -34,6 +35,8 @@ pub(crate) enum RequestKind {
     Whole,
     /// `prompts/get`.
     PromptsGet {
+        /// The prompt's name, if the parameters are right.
+        prompt: Option<String>,
         /// The exact JSON of the parameters.
         params: Option<String>,
     },
@@ -69,10 +72,11 @@ pub struct RequestDetails {
 }
 
 impl RequestKind {
-    /// Returns the name of the tool that the request calls.
-    pub(crate) fn tool(&self) -> Option<&str> {
+    /// Returns what the request names.
+    pub(crate) fn target(&self) -> Option<Target<'_>> {
         match self {
-            Self::ToolsCall { tool, .. } => Some(tool),
+            Self::ToolsCall { tool, .. } => Some(Target::Tool(tool)),
+            Self::PromptsGet { prompt, .. } => prompt.as_deref().map(Target::Prompt),
             _ => None,
         }
     }
@@ -98,7 +102,7 @@ impl From<RequestKind> for RequestDetails {
     }
 }
 
-/// The parameters of `tools/call`.
+/// The parameters of `tools/call` and `prompts/get`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct CallParams<'a> {
     pub(crate) name: String,
@@ -138,6 +142,9 @@ pub(crate) fn asked(
             params: params.map(|raw| raw.get().to_owned()),
         },
         "prompts/get" => RequestKind::PromptsGet {
+            prompt: params
+                .and_then(object::<CallParams<'_>>)
+                .map(|params| params.name),
             params: params.map(|raw| raw.get().to_owned()),
         },
         "tasks/result" | "tasks/get" => match tasks::asked(params) {

@@ -32,7 +32,7 @@ impl Session {
             // A wrong value was refused before.
             let results = asked_mode::of(envelope, call, headers).unwrap_or_default();
             let meter = self.hub().metrics().server(upstream.name());
-            let span = RequestSpan::begin(meter, upstream.name(), &key, method, asked.tool());
+            let span = RequestSpan::begin(meter, upstream.name(), &key, method, asked.target());
             let details = RequestDetails {
                 results,
                 ..asked.into()

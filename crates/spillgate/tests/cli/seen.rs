@@ -42,8 +42,13 @@ fn logs_tell_of_requests_but_not_of_contents() {
     let log = tool.home().join("log");
     let stderr = Stdio::from(std::fs::File::create(&log).unwrap());
     let all = [("SPILLGATE_LOG", "trace"), ("SPILLGATE_LOG_FORMAT", "json")];
-    let mut session = Session::start_with(&tool, &all, stderr, &server());
+    let prompt = r#"*prompts/get*) echo '{"jsonrpc":"2.0","id":4,"result":{"messages":[]}}';;"#;
+    let server = server().replace("esac", &format!("  {prompt}\n  esac"));
+    let mut session = Session::start_with(&tool, &all, stderr, &server);
     converse(&mut session);
+    let params = json!({"name": "greet", "arguments": {"whom": CANARY}});
+    session.send(4, "prompts/get", &params);
+    session.receive();
     session.end();
     let log = std::fs::read_to_string(log).unwrap();
     assert!(!log.contains(CANARY), "{log}");
@@ -63,6 +68,7 @@ fn logs_tell_of_requests_but_not_of_contents() {
             &span["server"],
             &span["mcp.method.name"],
             &span["gen_ai.tool.name"],
+            &span["gen_ai.prompt.name"],
         ];
         format!(
             "{} {of:?} {}\n  {told}\n  {}\n",
@@ -72,12 +78,15 @@ fn logs_tell_of_requests_but_not_of_contents() {
         )
     });
     assert_snapshot!(over.collect::<String>(), @r#"
-    "ok" [String("sh"), String("initialize"), Null] "request"
+    "ok" [String("sh"), String("initialize"), Null, Null] "request"
       added_us message outcome request_bytes response_bytes upstream_us
       id mcp.method.name name otel.kind otel.name server
-    "ok" [String("sh"), String("tools/call"), String("big")] "request"
+    "ok" [String("sh"), String("tools/call"), String("big"), Null] "request"
       added_us message outcome request_bytes response_bytes upstream_us
       gen_ai.operation.name gen_ai.tool.name id mcp.method.name name otel.kind otel.name server
+    "ok" [String("sh"), String("prompts/get"), Null, String("greet")] "request"
+      added_us message outcome request_bytes response_bytes upstream_us
+      gen_ai.prompt.name id mcp.method.name name otel.kind otel.name server
     "#);
 }
 

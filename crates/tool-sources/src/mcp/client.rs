@@ -15,7 +15,7 @@ use spillgate_transport::{
 };
 use spillgate_upstream::{
     InFlight, InFlightRequest, Owner, RequestFailure, RequestOutcome, RequestResult, RequestSpan,
-    Server, Slot, Upstream, refused_answer, watch,
+    Server, Slot, Target, Upstream, refused_answer, watch,
 };
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Notify, oneshot};
@@ -116,7 +116,8 @@ impl Client {
         tell: oneshot::Sender<RequestResult>,
     ) -> RequestId {
         let key = RequestId::number(number);
-        let span = RequestSpan::begin(Arc::new(()), self.upstream.name(), &key, method, tool);
+        let target = tool.map(Target::Tool);
+        let span = RequestSpan::begin(Arc::new(()), self.upstream.name(), &key, method, target);
         let waiting = InFlightRequest {
             for_us: Some(tell),
             span: Some(span),
