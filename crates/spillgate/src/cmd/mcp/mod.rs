@@ -32,6 +32,7 @@ use spillgate_upstream::Server;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::args::Common;
+use crate::audit::count_losses_in;
 use crate::clients::{is_program, on_path};
 use crate::failure::{Failure, Fault};
 use crate::logs::log_and_trace;
@@ -98,9 +99,7 @@ pub(crate) fn serve(common: &Common, mcp: &Mcp, whom: For) -> Result<u8, Failure
         tell_what_is_missing(&gateway.servers);
     }
     let hub = gateway.map(Hub::new);
-    if let Some(hub) = &hub {
-        crate::audit::count_losses_in(hub.metrics());
-    }
+    let hub = hub.inspect(|hub| count_losses_in(hub.metrics()));
     #[cfg(feature = "telemetry")]
     let pushing = pushing(&app, hub.as_ref())?;
     #[cfg(feature = "serve")]
