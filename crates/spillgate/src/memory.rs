@@ -1,4 +1,4 @@
-//! Makes glibc's allocator give free memory back while a gateway runs (ADR 23).
+//! Makes glibc's allocator give free memory back while a gateway runs, and while a command uses a bucket (ADR 23).
 
 use std::io;
 use std::thread::Builder;
@@ -21,6 +21,13 @@ pub(crate) fn keep_little() -> io::Result<()> {
     };
     Builder::new().name("give-back".to_owned()).spawn(work)?;
     Ok(())
+}
+
+/// Configures the allocator for a process that sends and fetches parts of large outputs. It would
+/// otherwise keep the memory of parts that are done.
+#[cfg(feature = "objects")]
+pub(crate) fn map_parts() {
+    allocator::set_up();
 }
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

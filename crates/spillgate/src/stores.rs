@@ -174,6 +174,7 @@ impl Store {
                         Some((name.into_string().ok()?, value.into_string().ok()?))
                     })
                     .collect();
+                crate::memory::map_parts();
                 let bucket = BucketStore::connect(
                     &address,
                     &variables,
