@@ -347,7 +347,8 @@ def main():
     arguments.add_argument("--clients", type=int, default=64)
     asked = arguments.parse_args()
     directory = tempfile.mkdtemp()
-    server = Server(os.path.join(asked.home, "bin", "weed"), directory)
+    # In ten minutes, the clients store more than 1 GB.
+    server = Server(os.path.join(asked.home, "bin", "weed"), directory, volumes=100)
     gateways, proxy = [], None
     try:
         server.make_bucket("outputs")
