@@ -26,6 +26,53 @@ pub(super) enum Cell<'d> {
     Members(&'d [(Cow<'d, str>, Json<'d>)]),
 }
 
+/// What a value is sorted by.
+#[derive(Debug)]
+pub(super) enum Rank<'d> {
+    Text(Cow<'d, str>),
+    Number(f64),
+    Version(Version<'d>),
+    Moment(i64),
+}
+
+impl Rank<'_> {
+    /// The place of its kind.
+    fn kind(&self) -> u8 {
+        match self {
+            Self::Text(_) => 0,
+            Self::Number(_) => 1,
+            Self::Version(_) => 2,
+            Self::Moment(_) => 3,
+        }
+    }
+}
+
+impl Ord for Rank<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Text(one), Self::Text(other)) => one.cmp(other),
+            (Self::Number(one), Self::Number(other)) => one.total_cmp(other),
+            (Self::Version(one), Self::Version(other)) => one.cmp(other),
+            (Self::Moment(one), Self::Moment(other)) => one.cmp(other),
+            _ => self.kind().cmp(&other.kind()),
+        }
+    }
+}
+
+impl PartialOrd for Rank<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Rank<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Rank<'_> {}
+
 impl<'d> Cell<'d> {
     /// Returns a JSON value as a cell; `None` for `null`.
     pub(super) fn of_json(value: &'d Json<'d>) -> Option<Self> {
@@ -176,20 +223,31 @@ impl<'d> Cell<'d> {
         is_whole.then_some(text)
     }
 
-    /// Compares two values of a column: as numbers, versions, moments or texts.
+    /// Returns what it is sorted by. A version may have a name behind it: `24.04 LTS`.
+    pub(super) fn rank(&self) -> Rank<'d> {
+        let of_text = match self {
+            Self::Text(text) => moment(text).map(Rank::Moment).or_else(|| {
+                let first = text.split(' ').next().unwrap_or_default();
+                let named = || {
+                    self.number()
+                        .is_none()
+                        .then(|| Version::new(first))
+                        .flatten()
+                };
+                let version = self.version().or_else(named);
+                version.map(Rank::Version)
+            }),
+            _ => None,
+        };
+        of_text
+            .or_else(|| self.number().map(Rank::Number))
+            .unwrap_or_else(|| Rank::Text(self.shown()))
+    }
+
+    /// Compares two values of a column: as numbers, versions, moments or texts. Values of different
+    /// kinds have the order of these kinds, because a sort needs an order of all of them.
     pub(super) fn compared(&self, other: &Self) -> Ordering {
-        if let (Self::Text(one), Self::Text(other)) = (self, other) {
-            if let (Some(one), Some(other)) = (moment(one), moment(other)) {
-                return one.cmp(&other);
-            }
-            if let (Some(one), Some(other)) = (self.version(), Version::new(other)) {
-                return one.cmp(&other);
-            }
-        }
-        match (self.number(), other.number()) {
-            (Some(one), Some(other)) => one.total_cmp(&other),
-            _ => self.shown().cmp(&other.shown()),
-        }
+        self.rank().cmp(&other.rank())
     }
 }
 
@@ -242,7 +300,12 @@ pub(super) fn item<'d>(value: &'d Json<'d>) -> Cow<'d, str> {
                     _ => None,
                 }
             };
-            Cow::Borrowed(NAMES.iter().find_map(named).unwrap_or_default())
+            match (NAMES.iter().find_map(named), &members[..]) {
+                (Some(name), _) => Cow::Borrowed(name),
+                // `{"expression": "MIT"}` has nothing else.
+                (None, [(_, only)]) => item(only),
+                (None, _) => Cow::Borrowed(""),
+            }
         }
         Json::Null | Json::Bool(_) | Json::List(_) => Cow::Borrowed(""),
     }

@@ -1,13 +1,11 @@
 //! Writes the table of the records that a question asks for.
 
-use std::cmp::Ordering;
-
 use rustc_hash::{FxHashMap, FxHashSet};
 use spillgate_artifact::TokenBudget;
 use spillgate_text::{TokenCounter, clip};
 use spillgate_untrusted::marked;
 
-use super::cell::Cell;
+use super::cell::{Cell, Rank};
 use super::filter::filter;
 use super::inner::inner;
 use super::load::{Collection, Record};
@@ -24,6 +22,8 @@ const CELL_CHARS: usize = 80;
 /// The same if there are few records.
 const LONG_CELL_CHARS: usize = 240;
 const FEW: usize = 3;
+/// Bytes of a table that is so short that its cells need not be cut.
+const SHORT: usize = 1200;
 /// Fewest lines of a table: the names and one record.
 const LEAST: usize = 2;
 /// Lines of a table if the number of records is the answer.
@@ -125,7 +125,8 @@ pub(super) fn table(
         return only(plan, collection, &head, (record, &columns), budget, counter);
     }
     // If there is room, the other columns may have what is asked for.
-    if !plan.is_count && records.len() <= WIDE_RECORDS {
+    let is_number = plan.is_count && plan.order.is_none();
+    if !is_number && records.len() <= WIDE_RECORDS {
         let most = [WIDE_COLUMNS, WIDE_COLUMNS - 3, COLUMNS + 1];
         let wide = most.map(|most| widened(&columns, most, collection, &records));
         let fits = |wide: &Vec<usize>| {
@@ -210,19 +211,27 @@ fn without_flag(condition: &Condition, collection: &Collection<'_>) -> String {
     }
 }
 
-/// Sorts the records that have the column of an order; the others are left out.
+/// Sorts the records that have the column of an order; the others are left out. If some values are
+/// versions, figures such as `4.10` are versions, too.
 pub(super) fn sort(records: &mut Vec<&Record<'_>>, order: &Order) {
-    records.retain(|record| record.has(order.column));
-    records.sort_by(|a, b| {
-        let ordering = match (a.get(order.column), b.get(order.column)) {
-            (Some(one), Some(other)) => one.compared(other),
-            _ => Ordering::Equal,
-        };
-        match order.is_descending {
-            true => ordering.reverse(),
-            false => ordering,
-        }
+    let ranked = records.iter().filter_map(|&record| {
+        let cell = record.get(order.column)?;
+        Some((cell.rank(), cell, record))
     });
+    let mut ranked: Vec<(Rank<'_>, &Cell<'_>, &Record<'_>)> = ranked.collect();
+    let is_version = |rank: &Rank<'_>| matches!(rank, Rank::Version(_));
+    if ranked.iter().any(|(rank, ..)| is_version(rank)) {
+        for (rank, cell, _) in &mut ranked {
+            if let Some(version) = cell.version().filter(|_| matches!(rank, Rank::Number(_))) {
+                *rank = Rank::Version(version);
+            }
+        }
+    }
+    ranked.sort_by(|(one, ..), (other, ..)| match order.is_descending {
+        true => other.cmp(one),
+        false => one.cmp(other),
+    });
+    *records = ranked.into_iter().map(|(.., record)| record).collect();
 }
 
 /// Returns a number without the digits of a sum of fractions that mean nothing.
@@ -370,7 +379,15 @@ fn widened(
     let is_short = |column: usize| {
         let cells = || records.iter().filter_map(|record| record.get(column));
         cells().next().is_some()
-            && cells().all(|cell| !cell.is_list() && cell.shown().len() <= CELL_CHARS)
+            && cells().all(|cell| {
+                let shown = cell.shown();
+                let most = if is_path(&shown) {
+                    CELL_CHARS * 2
+                } else {
+                    CELL_CHARS
+                };
+                !cell.is_list() && shown.len() <= most
+            })
     };
     let others = (0..collection.columns.len()).filter(|column| !columns.contains(column));
     let others = others.filter(|&column| is_short(column));
@@ -385,9 +402,17 @@ pub(super) fn rows(
     columns: &[usize],
     collection: &Collection<'_>,
 ) -> Vec<String> {
-    let most = match records.len() {
-        0..=FEW => LONG_CELL_CHARS,
-        _ => CELL_CHARS,
+    let length = |record: &&Record<'_>| -> usize {
+        let cells = columns.iter().filter_map(|&column| record.get(column));
+        cells
+            .map(|cell| cell.shown().len().min(LONG_CELL_CHARS))
+            .sum()
+    };
+    let is_short =
+        records.len() <= WIDE_RECORDS && records.iter().map(length).sum::<usize>() <= SHORT;
+    let most = match records.len() <= FEW || is_short {
+        true => LONG_CELL_CHARS,
+        false => CELL_CHARS,
     };
     let names = columns.iter().map(|&column| shown_name(collection, column));
     let mut lines = vec![names.collect::<Vec<_>>().join("\t")];
@@ -425,7 +450,7 @@ fn only(
             })
         });
     }
-    let mut lines = members(record, &columns, collection);
+    let mut lines = members(plan, record, &columns, collection);
     let mut least = columns.len();
     // What lies deeper than the columns go, if the question leads there.
     // A small page needs its room for the passage.
@@ -460,9 +485,23 @@ fn only(
 }
 
 /// The members of the only record: first those that are asked for, then the others that are short.
-fn members(record: &Record<'_>, columns: &[usize], collection: &Collection<'_>) -> Vec<String> {
+fn members(
+    plan: &Plan,
+    record: &Record<'_>,
+    columns: &[usize],
+    collection: &Collection<'_>,
+) -> Vec<String> {
     let name = |column: usize| clip(&marked(&collection.columns[column]), CELL_CHARS);
-    let line = |column: usize| Some((column, record.get(column)?.listed().into_owned()));
+    let line = |column: usize| {
+        let cell = record.get(column)?;
+        let listed = cell.listed();
+        // How many there are may be the answer.
+        let text = match plan.is_count && cell.is_list() {
+            true if listed != cell.shown() => format!("{}: {listed}", cell.shown()),
+            _ => listed.into_owned(),
+        };
+        Some((column, text))
+    };
     let shown = |(column, text): (usize, String)| {
         format!("{}\t{}", name(column), cut(&text, LONG_CELL_CHARS))
     };
@@ -548,8 +587,20 @@ pub(super) fn cell_text(text: &str) -> String {
     cut(text, CELL_CHARS)
 }
 
+/// Whether a text is a path or an address, whose end tells more than its beginning.
+fn is_path(text: &str) -> bool {
+    text.contains('/') && !text.contains(' ')
+}
+
 /// Returns untrusted text as one cell of at most `most` characters.
 fn cut(text: &str, most: usize) -> String {
+    const BEGINNING: usize = 16;
+    let length = text.chars().count();
+    if length > most && is_path(text) {
+        let begins = |at: usize| text.char_indices().nth(at).map_or(text.len(), |(at, _)| at);
+        let end = &text[begins(length - (most - BEGINNING))..];
+        return marked(&format!("{}…{end}", &text[..begins(BEGINNING)])).into_owned();
+    }
     let line: String = text.chars().take(most * 2).collect();
     clip(&marked(&line.replace(['\t', '\n', '\r'], " ")), most)
 }
@@ -629,12 +680,15 @@ pub(super) fn columns(
     };
     let part = |column: usize| {
         let name = collection.columns[column].to_lowercase();
-        let last = name
-            .rsplit(['.', '_', ' '])
-            .next()
-            .unwrap_or_default()
-            .to_owned();
-        IDENTITY.iter().position(|part| *part == last)
+        let mut parts = name.rsplit(['.', '_', ' ']);
+        let last = parts.next().unwrap_or_default();
+        let place = |last: &str| IDENTITY.iter().position(|part| *part == last);
+        // `name.common` is a name, too.
+        let outer = || {
+            name.split_once('.')
+                .filter(|(outer, _)| ["name", "title"].contains(outer))
+        };
+        place(last).or_else(|| place(outer()?.0))
     };
     let depth = |column: usize| collection.columns[column].matches('.').count();
     // The column that no two records share, then names, the outermost first.

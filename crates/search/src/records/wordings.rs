@@ -8,7 +8,10 @@ use spillgate_artifact::{ContentKind, TokenBudget};
 use spillgate_text::Tokenizer;
 
 use super::answer_of;
+use super::cell::Cell;
 use super::load::Document;
+use super::plan::Order;
+use super::table::{cell_text, sort};
 
 /// Returns the first two lines of each answer.
 fn answers(text: &str, kind: ContentKind, questions: &[&str]) -> String {
@@ -465,4 +468,52 @@ fn maintainers_in_a_table_without_names_of_columns() {
     maintainer with most packages
         20 of 20 records; 2 different column 5, most frequent first: | 10, Dev 0 <dev0@example.org> | 10, Dev 1 <dev1@example.org>
     "#);
+}
+
+#[test]
+fn values_of_several_kinds_have_an_order() {
+    // A sort needs an order of all values, whatever they are.
+    let rows = (0..60).map(|i| match i % 6 {
+        0 => format!("n{i},{}.04 LTS", i % 20),
+        1 => format!("n{i},{}.10", i % 20),
+        2 => format!("n{i},2024-01-{:02}", i % 28 + 1),
+        3 => format!("n{i},{i} apples"),
+        4 => format!("n{i},1.{i}.0"),
+        _ => format!("n{i},{i}"),
+    });
+    let rows: Vec<String> = std::iter::once("name,release".to_owned())
+        .chain(rows)
+        .collect();
+    let text = rows.join("\n");
+    let document = Document::of(text.into_bytes(), ContentKind::Csv);
+    let parsed = document.parse().unwrap();
+    let collections = parsed.collections();
+    let mut records: Vec<_> = collections[0].records.iter().collect();
+    let order = Order {
+        column: 1,
+        is_descending: false,
+        count: 1,
+    };
+    sort(&mut records, &order);
+    assert_eq!(records.len(), 60);
+    for (at, one) in records.iter().enumerate() {
+        for other in &records[at..] {
+            let pair = one.get(1).zip(other.get(1));
+            let (one, other) = pair.unwrap();
+            let is_figure = matches!(one, Cell::Figure(..)) || matches!(other, Cell::Figure(..));
+            assert!(
+                is_figure || one.compared(other).is_le(),
+                "{one:?} {other:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn of_a_long_path_the_end_is_shown() {
+    let path =
+        "/usr/lib/a/rather/long/path/of/more/than/eighty/characters/in/all/as/such/paths/are/1.py";
+    let shown = "/usr/lib/a/rathe…ath/of/more/than/eighty/characters/in/all/as/such/paths/are/1.py";
+    assert_eq!(cell_text(path), shown);
+    assert!(cell_text(&path.replace('/', " ")).contains("bytes)"));
 }
