@@ -13,7 +13,7 @@ use super::version::Version;
 use crate::words::is_stop_word;
 
 /// A number or version of a question, and what it is multiplied by.
-const NUMBER: &str = r"[$€£]?(?P<n>-?[0-9][0-9,]*(?:\.[0-9]+)*(?:-(?:alpha|beta|rc|pre|dev)[0-9a-z_.]*)?)(?:(?P<k>k|m)\b|\s?(?P<u>thousand|million|billion|bn|[kmg]i?b|%|(?:ms|millis(?:econds?)?|s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?)\b)?(?:\b|\s|$))";
+const NUMBER: &str = r"[$€£]?(?P<n>-?[0-9][0-9,]*(?:\.[0-9]+)*(?:-(?:alpha|beta|rc|pre|dev)[0-9a-z_.]*)?)(?:(?P<k>k|m)\b|\s?(?P<u>thousand|million|billion|bn|[kmg]i?b|(?:kilo|mega|giga)bytes?|%|(?:ms|millis(?:econds?)?|s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?)\b)?(?:\b|\s|$))";
 
 const LARGER: &str = "more|greater|higher|larger|bigger|longer|stronger|deeper|better|later|newer|heavier|faster|taller|wider|costlier";
 const SMALLER: &str = "less|fewer|lower|smaller|shorter|cheaper|earlier|older|lighter|weaker|slower|shallower|younger|worse";
@@ -59,10 +59,11 @@ pub(super) static ALONE: Pattern = Pattern::new(&[&[DIGIT]], || format!(r"(?i)\b
 pub(super) static BEFORE: Pattern = Pattern::new(&[&[DIGIT], BEFORE_WORDS], || {
     let pattern = format!(
         concat!(
-            r"(?i)(?:(?P<ge>\b(?:at least|no less than|not less than|no fewer than|not below|a minimum of|minimum|starting at|from)|>=|≥)(?:\s+[a-z]+)?",
-            r"|(?P<le>\b(?:at most|no more than|not more than|not above|not over|a maximum of|up to)|<=|≤)(?:\s+[a-z]+)?",
+            r"(?i)(?:(?P<ge>\b(?:(?:{larger}) than or equal(?: to)?|at least|no less than|not less than|no fewer than|not below|a minimum of|minimum|starting at|from)|>=|≥)(?:\s+[a-z]+)?",
+            r"|(?P<le>\b(?:(?:{smaller}) than or equal(?: to)?|at most|no more than|not more than|not above|not over|a maximum of|up to)|<=|≤)(?:\s+[a-z]+)?",
             r"|(?P<gt>\b(?:(?:{larger})(?:\s+[a-z]+)? than|over|above|exceed(?:s|ed|ing)?|beyond|after|in excess of|(?:north|east) of(?: [a-z]+)?)|>)",
             r"|(?P<lt>\b(?:(?:{smaller})(?:\s+[a-z]+)? than|under|below|beneath|before|prior to|(?:south|west) of(?: [a-z]+)?)|<)",
+            r"|(?P<er>\b[a-z]{{3,}}er)(?:\s+[a-z]+)? than",
             r"|(?P<eq>\b(?:exactly|equals?|equal to|precisely)|==?))",
             r"\s*(?:version\s+|v)?{number}",
         ),
@@ -173,9 +174,9 @@ impl<'q> Asked<'q> {
             "k" | "thousand" => (1e3, 1.0),
             "m" | "million" => (1e6, 1.0),
             "billion" | "bn" => (1e9, 1.0),
-            "kb" | "kib" => (1.0, 1024.0),
-            "mb" | "mib" => (1.0, 1024.0 * 1024.0),
-            "gb" | "gib" => (1.0, 1024.0 * 1024.0 * 1024.0),
+            "kb" | "kib" | "kilobyte" | "kilobytes" => (1.0, 1024.0),
+            "mb" | "mib" | "megabyte" | "megabytes" => (1.0, 1024.0 * 1024.0),
+            "gb" | "gib" | "gigabyte" | "gigabytes" => (1.0, 1024.0 * 1024.0 * 1024.0),
             _ => (1.0, 1.0),
         };
         Some(Self {
@@ -185,6 +186,17 @@ impl<'q> Asked<'q> {
             word,
         })
     }
+}
+
+/// Returns how an adjective compares, as its superlative says: `hotter` asks for more.
+fn larger_or_smaller(adjective: &str) -> Option<Comparison> {
+    let adjective = adjective.to_lowercase();
+    let superlative = format!("{}est", adjective.strip_suffix("er")?);
+    let is_descending = superlatives(&superlative).first()?.is_descending;
+    Some(match is_descending {
+        true => Comparison::MoreThan,
+        false => Comparison::LessThan,
+    })
 }
 
 /// Returns the numbers of a question that no condition has read, each with the byte at which it
@@ -221,7 +233,11 @@ impl Reader<'_, '_> {
                 () if found.name("le").is_some() => Comparison::AtMost,
                 () if found.name("gt").is_some() => Comparison::MoreThan,
                 () if found.name("lt").is_some() => Comparison::LessThan,
-                () => Comparison::Equal,
+                () => match found.name("er").map(|er| larger_or_smaller(er.as_str())) {
+                    Some(Some(comparison)) => comparison,
+                    Some(None) => continue,
+                    None => Comparison::Equal,
+                },
             };
             // `80% and up` stands behind the number.
             let end = found.get(0).map_or(0, |whole| whole.end());
@@ -316,13 +332,15 @@ impl Reader<'_, '_> {
         let has_parts = asked.iter().any(|(_, asked)| {
             asked.written.matches('.').count() > 1 || asked.written[1..].contains('-')
         });
+        // No list has 3.5 items.
+        let are_whole = asked.iter().all(|(_, asked)| asked.value.fract() == 0.0);
         let fit = |column: usize| {
             let kind = self.kinds[column];
             match has_parts {
                 true => kind.is_version,
                 false => {
                     kind.is_numeric && self.may_be_measured(column)
-                        || kind.has_lists
+                        || kind.has_lists && are_whole
                         || kind.is_version && are_versions
                 }
             }
@@ -336,11 +354,19 @@ impl Reader<'_, '_> {
         let best = best.or_else(|| self.best_column(whole.start(), fit));
         let best = best
             .or_else(|| self.meant(whole.as_str(), &fit_columns))
-            .or_else(|| self.of_unit(found, asked[0].1.word, &fit_columns))
+            .or_else(|| self.of_unit(found, asked, &fit_columns))
             .or(only);
         let best = best
             .or_else(|| self.column_of_number(asked[0].1.written))
             .or_else(|| self.around(asked[0].1.value, &fit_columns));
+        // `Python 3.11 or newer` is the requirement `>=3.11`.
+        if best.is_none()
+            && let [(Comparison::AtLeast, asked)] = asked
+            && let Some((column, test)) = self.requirement(&format!(">={}", asked.written))
+        {
+            self.condition(column, test);
+            self.take(whole.start(), whole.end());
+        }
         let Some(column) = best else { return };
         for (comparison, asked) in asked {
             let comparison = match self.reversed(column, &whole.as_str().to_lowercase()) {
@@ -412,7 +438,15 @@ impl Reader<'_, '_> {
     }
 
     /// The column that the unit behind a number means: `34 degrees`, `600 ms`.
-    fn of_unit(&self, found: &Captures<'_>, unit: &str, fit: &[usize]) -> Option<usize> {
+    fn of_unit(
+        &self,
+        found: &Captures<'_>,
+        asked: &[(Comparison, &Asked<'_>)],
+        fit: &[usize],
+    ) -> Option<usize> {
+        let [(comparison, Asked { word: unit, .. }), ..] = asked else {
+            return None;
+        };
         let numbers = ["n", "n2", "n4"];
         let end = numbers.iter().find_map(|name| found.name(name))?.end();
         let behind = self.words.iter().find(|word| word.start >= end);
@@ -422,7 +456,21 @@ impl Reader<'_, '_> {
         ];
         let is_unit = |names: &str| names.split(' ').any(|name| units.contains(&name));
         let mut known = UNITS.iter().filter(|(names, _)| is_unit(names));
-        known.find_map(|(_, means)| self.first_of(means, fit))
+        let column = known.find_map(|(_, means)| self.first_of(means, fit))?;
+        // `below 0 degrees` is about the minimum.
+        let is_below = matches!(comparison, Comparison::LessThan | Comparison::AtMost);
+        let (one, other) = if is_below {
+            ("max", "min")
+        } else {
+            ("min", "max")
+        };
+        let name = &self.collection.columns[column];
+        let opposite = name.contains(one).then(|| name.replace(one, other));
+        let opposite = opposite.and_then(|name| {
+            let mut fit = fit.iter().copied();
+            fit.find(|&column| self.collection.columns[column] == name)
+        });
+        Some(opposite.unwrap_or(column))
     }
 
     /// The only column whose values reach from below a number to above it.

@@ -6,7 +6,9 @@ use super::cell::Cell;
 use super::load::Record;
 use super::pattern::Pattern;
 use super::reader::Reader;
-use super::terms::{DATE, NUMBERS, Word, alike, column_stems};
+use super::terms::{
+    DATE, NUMBERS, Word, alike, column_stems, is_asking, is_ranking, is_superlative,
+};
 use super::test::{Comparison, Test};
 use crate::words::{Stems, camel_parts, is_stop_word};
 
@@ -24,7 +26,7 @@ pub(super) static LACKING: Pattern = Pattern::new(
         "null", "not know",
     ]],
     || {
-        r"(?i)\b(?:without|out of|lack(?:s|ing)?|miss(?:es|ing)|with no|(?:had|has|have|having) no|(?:(?:do|does|did)(?: not|(?:n't|n’t)) (?:have|set|declare|list|specify|define)|(?:is|are)(?: not|(?:n't|n’t)) having)|omit(?:s|ting)?|nobody(?: is)?|no one(?: is)?|(?:^|[:;,]\s*)no|with(?: an?)? (?:empty|missing|unknown|blank|null)|(?:do|does|did)(?: not| we not|(?:n't|n’t))(?: we)? know|not know(?:n)?)\s+(?:an?\s+|the\s+|any\s+|its\s+|their\s+)?(?:single\s+|one\s+|minimum\s+)?".into()
+        r"(?i)\b(?:without|out of|lack(?:s|ing)?|miss(?:es|ing)|with no|(?:had|has|have|having) no|(?:(?:do|does|did)(?: not|(?:n't|n’t)) (?:have|set|declare|list|specify|define)|(?:is|are)(?: not|(?:n't|n’t)) having)|omit(?:s|ting)?|nobody(?: is)?|no one(?: is)?|(?:^|[:;,]\s*|for which |where )no|with(?: an?)? (?:empty|missing|unknown|blank|null)|(?:do|does|did)(?: not| we not|(?:n't|n’t))(?: we)? know|not know(?:n)?)\s+(?:an?\s+|the\s+|any\s+|its\s+|their\s+)?(?:single\s+|one\s+|minimum\s+)?".into()
     },
 );
 /// Words behind it: `whose license is missing`, `where license is null`.
@@ -116,7 +118,9 @@ impl Reader<'_, '_> {
             let mut first = cells.filter_map(|record| record.get(*column)).take(FIRST);
             self.kinds[*column].is_usual && first.any(flag) && self.share(*column, flag) >= 0.99
         };
-        let flags: Vec<usize> = (0..self.columns.len()).filter(is_flag).collect();
+        let mut flags: Vec<usize> = (0..self.columns.len()).filter(is_flag).collect();
+        // The flag of the record itself comes before those of its members.
+        flags.sort_by_key(|&column| self.collection.columns[column].matches('.').count());
         for column in flags {
             let Some((first, last, is_negated)) = self.flag_words(column) else {
                 continue;
@@ -229,6 +233,7 @@ impl Reader<'_, '_> {
             self.presence(name.start(), name.end(), true);
         }
         self.undone();
+        self.emptiness();
         if !self.plan.conditions.is_empty() {
             return;
         }
@@ -236,13 +241,63 @@ impl Reader<'_, '_> {
             let is_told = found.get(1).is_some() || found.get(3).is_some();
             let Some(name) = found.get(2) else { continue };
             let is_column = self.is_step(name.as_str());
-            if (is_told || self.is_rare_member(name.as_str()))
+            if (is_told || self.is_optional_member(name.as_str()))
                 && is_column
                 && self.presence(name.start(), name.end(), false)
+                || self.some_of((name.start(), name.end()))
             {
                 return;
             }
         }
+    }
+
+    /// `empty files`: those whose size is 0.
+    fn emptiness(&mut self) {
+        const SIZES: [&str; 4] = ["size", "byte", "length", "line"];
+        let Some(at) = self.words.iter().position(|word| word.lower == "empty") else {
+            return;
+        };
+        let zero = Test::Number(Comparison::Equal, 0.0);
+        let is_size = |column: &usize| {
+            let mut stems = self.columns[*column].iter();
+            self.is_numeric(*column)
+                && !self.has_lists(*column)
+                && stems.any(|stem| SIZES.contains(&&**stem))
+                && self.share(*column, |cell| zero.holds(cell)) > 0.0
+        };
+        let column = (0..self.columns.len()).find(is_size);
+        if let Some(column) = column.filter(|_| !self.taken[at]) {
+            self.add_weak(column, zero, false);
+            self.take(self.words[at].start, self.words[at].end);
+        }
+    }
+
+    /// `with debts`: what has more than 0 in a column of numbers, if many records have 0 there.
+    fn some_of(&mut self, name: (usize, usize)) -> bool {
+        const LEAST: f64 = 0.1;
+        let named = self
+            .words
+            .iter()
+            .find(|word| (word.start, word.end) == name);
+        let Some(named) = named.filter(|word| !self.is_taken(word.start, word.end)) else {
+            return false;
+        };
+        // `with severity HIGH` goes on.
+        let next = self.words.iter().find(|word| word.start >= name.1);
+        let between = next.map_or("", |next| &self.question[name.1..next.start]);
+        let is_end = next.is_none_or(|next| is_stop_word(&next.lower)) || between.contains(',');
+        let zero = Test::Number(Comparison::Equal, 0.0);
+        let has_zeros = |column: &usize| {
+            self.columns[*column].contains(&named.stem)
+                && self.is_measure(*column)
+                && self.share(*column, |cell| zero.holds(cell)) >= LEAST
+        };
+        let Some(column) = (0..self.columns.len()).find(has_zeros).filter(|_| is_end) else {
+            return false;
+        };
+        self.add_weak(column, Test::Number(Comparison::MoreThan, 0.0), false);
+        self.take(name.0, name.1);
+        true
     }
 
     /// `unassigned`: what has no assignee.
@@ -301,13 +356,13 @@ impl Reader<'_, '_> {
         columns.any(|name| last_step(name).eq_ignore_ascii_case(text))
     }
 
-    /// Whether fewer records than not have a column of this name.
-    fn is_rare_member(&self, name: &str) -> bool {
+    /// Whether a column of this name has lists, or fewer records than not have it.
+    fn is_optional_member(&self, name: &str) -> bool {
         let mut columns = self.collection.columns.iter();
         let column = columns.position(|one| last_step(one).eq_ignore_ascii_case(name));
         column.is_some_and(|column| {
             let held = self.collection.records.iter().filter(|one| one.has(column));
-            held.count() * 2 < self.collection.records.len()
+            self.has_lists(column) || held.count() * 2 < self.collection.records.len()
         })
     }
 
@@ -415,17 +470,28 @@ impl Reader<'_, '_> {
             let names_column = names.any(|(stems, name)| {
                 !name.contains('.') && stems.iter().any(|stem| alike(stem, &word.stem))
             });
-            if self.is_asked(at)
+            // `sphinxcontrib packages` are packages with that in their names.
+            let next = self.words.get(1).map_or("", |next| &*next.lower);
+            let is_kind = at == 0 && next.ends_with('s') && !is_asking(&word.lower);
+            let is_head = at == 1 && self.words.len() == 2 && word.lower.ends_with('s');
+            if self.is_asked(at) && !is_kind
+                || is_head
                 || self.taken[at]
                 || word.lower.len() < LEAST
                 || is_stop_word(&word.lower)
                 || names_column
                 || ASKING.contains(&&*word.lower)
                 || NUMBERS.contains(&&*word.lower)
+                || is_superlative(&word.lower)
+                || is_ranking(&word.lower)
             {
                 continue;
             }
-            let test = Test::Has(word.lower.clone());
+            // `@babel` is a scope.
+            let test = match self.question[..word.start].ends_with('@') {
+                true => Test::Contains(format!("@{}", word.lower)),
+                false => Test::Has(word.lower.clone()),
+            };
             let Some(column) = self.most_held(&test, word.start) else {
                 continue;
             };
@@ -464,6 +530,19 @@ impl Reader<'_, '_> {
             .take(4)
             .map(|(_, column)| column)
             .collect();
+        // `where` asks for a file or a place.
+        let is_place = |&column: &usize| {
+            const PLACES: [&str; 6] = ["file", "filenam", "path", "locat", "address", "place"];
+            let stems = &self.columns[column];
+            !self.has_lists(column) && stems.len() == 1 && PLACES.contains(&&*stems[0])
+        };
+        if self.words.iter().any(|word| word.lower == "where")
+            && let Some(place) = (0..self.columns.len()).find(is_place)
+            && !used.contains(&place)
+            && !self.plan.named.contains(&place)
+        {
+            self.plan.named.insert(0, place);
+        }
         // `when` asks for a date, whatever its column is called.
         let is_dated = |&column: &usize| self.kinds[column].is_dated;
         if self.words.iter().any(|word| word.lower == "when")

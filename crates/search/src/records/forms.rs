@@ -3,7 +3,7 @@
 use super::cell::Cell;
 use super::reader::Reader;
 use super::terms::{NUMBERS, is_asking, is_superlative};
-use super::test::Test;
+use super::test::{Condition, Test};
 use crate::words::{Stems, are_forms};
 
 /// Fewest letters of such a word.
@@ -31,7 +31,7 @@ impl Reader<'_, '_> {
             let found = columns.iter().flat_map(|(column, values)| {
                 let values = values.iter().filter_map(|value| {
                     let other = stems.stem(value);
-                    let is_same = other == *stem;
+                    let is_same = other == *stem || self.abbreviates(value, at);
                     (is_same || are_forms(&other, stem)).then_some((is_same, *column, value))
                 });
                 values.collect::<Vec<_>>()
@@ -44,13 +44,59 @@ impl Reader<'_, '_> {
             let Some((_, column, value)) = best else {
                 continue;
             };
-            if self.plan.conditions.iter().any(|one| one.column == column) {
-                continue;
+            let is_negated = self.is_denied(at);
+            let mut known = self.plan.conditions.iter_mut();
+            match known.find(|one| one.column == column) {
+                // `neither Democrats nor Republicans`.
+                Some(Condition {
+                    test: Test::Is(texts),
+                    is_negated: true,
+                    ..
+                }) if is_negated => texts.push(value.clone()),
+                Some(_) => continue,
+                None => self.add_weak(column, Test::Is(vec![value.clone()]), is_negated),
             }
-            let (test, is_negated) = (Test::Is(vec![value.clone()]), self.is_denied(at));
-            self.add_weak(column, test, is_negated);
             self.take(start, self.words[at].end);
             self.values_taken[at] = true;
+        }
+    }
+
+    /// `Which emirates are there?`: if nothing else was read, what is asked for is a value that several
+    /// records share.
+    pub(super) fn asked_kinds(&mut self) {
+        if !self.plan.conditions.is_empty() || self.plan.has_result() {
+            return;
+        }
+        for at in 0..self.words.len() {
+            let word = &self.words[at];
+            let lower = &*word.lower;
+            let single = match lower.strip_suffix("ies") {
+                Some(root) => format!("{root}y"),
+                None => lower.trim_end_matches('s').to_owned(),
+            };
+            let is_kind = self.is_asked(at)
+                && lower.len() >= LEAST
+                && lower.ends_with('s')
+                && !is_asking(lower)
+                && !self.taken[at]
+                && !self.names_column(word);
+            if !is_kind {
+                continue;
+            }
+            let test = Test::Is(vec![single]);
+            let column = (0..self.columns.len()).find(|&column| {
+                let kind = self.kinds[column];
+                kind.is_usual && kind.is_category && !kind.has_lists && !kind.is_prose && {
+                    let share = self.share(column, |cell| test.holds(cell));
+                    share > 0.0 && share < 1.0
+                }
+            });
+            if let Some(column) = column {
+                let (start, end) = (word.start, word.end);
+                self.add_weak(column, test, false);
+                self.take(start, end);
+                return;
+            }
         }
     }
 
@@ -68,6 +114,15 @@ impl Reader<'_, '_> {
             && !is_superlative(lower)
             && !NUMBERS.contains(&lower)
             && !self.names_column(word)
+    }
+
+    /// Whether a value in capital letters is the beginning of a name: `REP` for `Republicans`.
+    fn abbreviates(&self, value: &str, at: usize) -> bool {
+        const LEAST: usize = 3;
+        let word = &self.words[at];
+        let is_name = self.question[word.start..].starts_with(char::is_uppercase);
+        let is_code = value.len() >= LEAST && value.bytes().all(|byte| byte.is_ascii_uppercase());
+        is_name && at > 0 && is_code && word.lower.starts_with(&value.to_lowercase())
     }
 
     /// The different values of a column, if they are a few words.

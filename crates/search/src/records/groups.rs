@@ -70,9 +70,12 @@ pub(super) static MOST: Pattern = Pattern::new(
     },
 );
 /// `busiest days`, `two dates with the most`.
-pub(super) static BUSY: Pattern = Pattern::new(&[&["busiest", "most", "highest number"]], || {
-    r"(?i)\b(?:busiest (?:\w+ )?(days?|dates?|months?|years?)|(?:calendar )?(days?|dates?|months?|years?) (?:with|ha(?:s|d|ve)|do|did) .*?\b(?:most|highest number))\b".into()
-});
+pub(super) static BUSY: Pattern = Pattern::new(
+    &[&["busiest", "most", "highest number", "top "]],
+    || {
+        r"(?i)\b(?:busiest (?:\w+ )?(days?|dates?|months?|years?)|(?:calendar )?(days?|dates?|months?|years?) (?:with|ha(?:s|d|ve)|do|did|saw|sees?|were|was|(?:that|which) \w+) .*?\b(?:most|highest number)|top (?:\w+ )?(days?|dates?|months?|years?) by)\b".into()
+    },
+);
 /// Words for a figure of a column.
 pub(super) static FIGURE: Pattern = Pattern::new(
     &[&[
@@ -101,10 +104,12 @@ impl Reader<'_, '_> {
             let end = pattern.find(self.question)?.end();
             (!self.is_within_name(end)).then_some(end)
         };
-        let is_common = |word: &Word| word.lower == "fewest" || word.lower == "least";
-        let is_descending = !self.words.iter().any(is_common);
+        let is_descending = !(0..self.words.len()).any(|at| {
+            let word = &*self.words[at].lower;
+            (word == "fewest" || word == "least") && !self.is_bound(at)
+        });
         if let Some(found) = BUSY.captures(self.question)
-            && let Some(unit) = found.get(1).or(found.get(2))
+            && let Some(unit) = found.iter().skip(1).flatten().next()
             && let Some(unit) = unit_of(&unit.as_str().to_lowercase())
             && let Some(column) = self.dated(found.get(0).map_or(0, |whole| whole.start()))
             && self.shares_unit(column, unit)
@@ -131,6 +136,10 @@ impl Reader<'_, '_> {
             next.and_then(|next| next.checked_sub(1))
         };
         let most = MOST.find(self.question).and_then(|found| {
+            let at = (self.words.iter()).position(|word| word.start >= found.start())?;
+            if self.is_bound(at) {
+                return None;
+            }
             // `the most expensive` asks for an order, too.
             let behind = self.words.iter().find(|word| word.start >= found.end());
             let is_often = |word: &Word| ["common", "often", "frequent"].contains(&&*word.lower);
@@ -142,7 +151,8 @@ impl Reader<'_, '_> {
             }
             // `the most dependencies` asks for an order.
             let fit = |column: usize| {
-                self.is_numeric(column) || self.has_lists(column) && self.varies(column)
+                self.is_numeric(column) && self.may_be_measured(column)
+                    || self.has_lists(column) && self.varies(column)
             };
             let named = self.best_column(found.end(), fit);
             let is_order = named.is_some_and(|column| {
@@ -195,6 +205,12 @@ impl Reader<'_, '_> {
                 self.group(column, None, is_descending);
             }
         }
+    }
+
+    /// Whether word `at` is a part of `at least` or `at most`.
+    pub(super) fn is_bound(&self, at: usize) -> bool {
+        let before = at.checked_sub(1).map(|at| &*self.words[at].lower);
+        before == Some("at") && ["least", "most"].contains(&&*self.words[at].lower)
     }
 
     /// Whether several records have dates of the same day, month or year.

@@ -648,7 +648,7 @@ fn walk<'d>(
 /// Returns whether the members of an object are records of one kind, rather than the members of one
 /// record: all objects with a common key, or many texts.
 fn are_alike(members: &[(Cow<'_, str>, Json<'_>)]) -> bool {
-    const MANY: usize = 20;
+    const MANY: usize = 10;
     let objects = members.iter().filter(|(_, value)| value.is_object());
     let texts = members.iter().filter(|(_, value)| value.is_text());
     objects.count() * 10 >= members.len() * 9 && members.len() >= LEAST_RECORDS * 2

@@ -3,12 +3,13 @@
 use rustc_hash::FxHashSet;
 
 use super::cell::Cell;
+use super::load::KEY;
 use super::pattern::Pattern;
 use super::plan::{Group, Order};
 use super::reader::Reader;
 use super::terms::{
-    DATE, SINCE, SOON, Superlative, TOOK, Word, alike, is_superlative, number, squeezed,
-    superlatives, superlatives_of,
+    DATE, SINCE, SOON, Superlative, TOOK, Word, alike, is_asking, is_ranking, is_superlative,
+    number, squeezed, superlatives, superlatives_of,
 };
 use crate::words::camel_parts;
 
@@ -18,20 +19,24 @@ pub(super) const GREAT: [&str; 6] = [
 ];
 
 pub(super) static BY_NUMBER: Pattern = Pattern::new(&[&["number", "count", "frequency"]], || {
-    r"(?i)\bby (?:the )?(?:number|count|frequency)\b".into()
+    r"(?i)\b(?:by (?:the )?(?:\w+ )?(?:number|counts?|frequency)|(?:highest|largest|greatest|most|lowest|smallest) counts)\b".into()
 });
 
 impl Reader<'_, '_> {
     /// `the three most expensive`, `deepest`, `hit most often`.
     pub(super) fn order(&mut self) {
-        self.ranked();
-        if self.plan.order.is_none() {
+        self.ranked_by_number();
+        if !self.plan.has_result() {
+            self.ranked();
+        }
+        if !self.plan.has_result() {
             self.grouped();
         }
         if self.plan.has_result() {
             return;
         }
         let Some((at, senses)) = self.end_of_order() else {
+            self.leading();
             return;
         };
         let name = senses[0].name;
@@ -42,12 +47,16 @@ impl Reader<'_, '_> {
             || name == "top" && self.is_by_number();
         let count = self.count_near(at).unwrap_or(1).clamp(1, 50);
         let senses = self.whole_sense(at, senses);
-        let mut found = senses.iter().map(|sense| self.ordered(at, sense, is_often));
-        let first = found.next().flatten();
-        let best = match first {
-            Some((_, _, true)) => first,
-            first => found.flatten().find(|(.., is_meant)| *is_meant).or(first),
-        };
+        let found = senses.iter().filter_map(|sense| {
+            let found = self.ordered(at, sense, is_often)?;
+            let (column, _, is_meant) = found;
+            // The oldest version is the smallest one, whatever an age would be.
+            let is_age = sense.means == "age" && self.kinds[column].is_version;
+            (is_meant || !is_age).then_some(found)
+        });
+        let found: Vec<(usize, bool, bool)> = found.collect();
+        let meant = found.iter().find(|(.., is_meant)| *is_meant);
+        let best = meant.or(found.first()).copied();
         if is_often {
             self.plan.group = best.map(|(column, is_descending, _)| Group {
                 column,
@@ -75,6 +84,48 @@ impl Reader<'_, '_> {
         });
     }
 
+    /// `Which topic dominates?`, `hardest hit state`: words that ask for an end of an order, but are no
+    /// known superlatives. They mean the most frequent values of what is asked for, or the largest
+    /// of a measure that is named.
+    fn leading(&mut self) {
+        const NAMED: f64 = 0.3;
+        let is_leading = |at: &usize| {
+            let word = &self.words[*at];
+            !self.taken[*at]
+                && !self.values_taken[*at]
+                && (self.is_end(word) || is_ranking(&word.lower) && !self.names_column(word))
+        };
+        let Some(at) = (0..self.words.len()).find(is_leading) else {
+            return;
+        };
+        let count = self.count_near(at).unwrap_or(1).clamp(1, 50);
+        let is_rising = ["asc", "ascending"].contains(&&*self.words[at].lower);
+        let subject = self.subject().and_then(|at| self.group_column(at));
+        let subject = subject.filter(|&(column, _)| {
+            !self.is_measure(column) && !self.has_lists(column) && !self.is_unique(column)
+        });
+        let measure = self.measures().into_iter().next();
+        let measure = measure.filter(|(closeness, _)| *closeness > NAMED);
+        match (measure, subject) {
+            (Some((_, column)), _) => {
+                self.plan.order = Some(Order {
+                    column,
+                    is_descending: !is_rising,
+                    count,
+                });
+            }
+            (None, Some((column, unit))) => {
+                self.plan.group = Some(Group {
+                    column,
+                    unit,
+                    is_descending: !is_rising,
+                    count,
+                });
+            }
+            (None, None) => {}
+        }
+    }
+
     /// Whether the question asks for an end of an order: `cheapest`, `most expensive`.
     pub(super) fn asks_for_end(&self) -> bool {
         self.end_of_order().is_some()
@@ -88,7 +139,7 @@ impl Reader<'_, '_> {
         let ends = self.words.iter().enumerate().find_map(|(at, word)| {
             let senses = superlatives(&word.lower);
             let name = senses.first()?.name;
-            if self.taken[at] || self.is_in_name(at) {
+            if self.taken[at] || self.is_in_name(at) || self.is_bound(at) {
                 return None;
             }
             // `first` and `last` name people and parts, too; `at most` was read.
@@ -97,8 +148,15 @@ impl Reader<'_, '_> {
             // `signed the first`, `the very last request`, `last request path`.
             let is_last = at + 1 == self.words.len() || before == "very";
             let leads = at == 0 && !self.names_column(word);
+            // `furthest north`, `first released`.
+            let next = self.words.get(at + 1);
+            let is_done = next.is_some_and(|next| {
+                next.lower.ends_with("ed") && !self.names_column(word) && name != "next"
+            });
             let is_meant = self.count_near(at).is_some()
                 || name == "top"
+                || is_done
+                || ["furthest", "farthest"].contains(&before)
                 || before.ends_with("ed")
                 || ["first", "last", "next"].contains(&name) && (is_last || leads);
             (!is_weak || is_meant).then_some((at, senses))
@@ -210,12 +268,15 @@ impl Reader<'_, '_> {
         let means = sense.means;
         let is_date =
             means.contains("date") || means == SOON || means == SINCE && self.asks_for_age();
+        // The last steps of keys that are paths may be equal.
+        let is_key = |column: usize| self.collection.columns[column] == KEY;
         let fit = |column: usize| {
             self.kinds[column].is_usual
                 && match is_often {
                     true => {
                         !self.is_numeric(column)
                             && (!self.has_lists(column) || self.shares_items(column))
+                            && (is_key(column) || !self.is_unique(column))
                     }
                     false => {
                         self.is_numeric(column) && self.may_be_measured(column)
@@ -242,7 +303,21 @@ impl Reader<'_, '_> {
                 means.any(|meant| has(column, meant))
             });
         // The total, if there are several.
-        let meant = meant.max_by_key(|&column| (has(column, "total"), std::cmp::Reverse(column)));
+        // The coldest day has the lowest minimum.
+        let end = if sense.is_descending {
+            ["max", "high"]
+        } else {
+            ["min", "low"]
+        };
+        let is_end = |column: usize| {
+            self.columns[column]
+                .iter()
+                .any(|stem| end.contains(&&**stem))
+        };
+        let meant = meant.max_by_key(|&column| {
+            let is_first = std::cmp::Reverse(column);
+            (has(column, "total"), is_end(column), is_first)
+        });
         // A date, whatever its name.
         let dated = || (0..self.columns.len()).find(|&column| self.kinds[column].is_dated);
         let meant = meant.or_else(|| {
@@ -274,7 +349,15 @@ impl Reader<'_, '_> {
         };
         let column = match (column, is_often) {
             // `most common status`: figures that few records have alone are a category, too.
-            (None, true) => self.best_column(behind, |column| self.is_code(column)),
+            (None, true) => {
+                let code = self.best_column(behind, |column| self.is_code(column));
+                // The packages at most paths, if nothing else is named.
+                let key = || (0..self.columns.len()).find(|&column| is_key(column));
+                let is_path = |&column: &usize| {
+                    self.share(column, |cell| cell.any(|text| text.contains('/'))) > 0.5
+                };
+                code.or_else(|| key().filter(is_path))
+            }
             (column, _) => column,
         };
         let measure = || {
@@ -330,7 +413,18 @@ impl Reader<'_, '_> {
 
     /// The column of sizes or amounts that `largest` means if no word names one.
     fn measure(&self, fit: impl Fn(usize) -> bool) -> Option<usize> {
-        const MEASURES: [&str; 6] = ["amount", "total", "value", "price", "population", "count"];
+        const MEASURES: [&str; 10] = [
+            "amount",
+            "total",
+            "value",
+            "price",
+            "population",
+            "count",
+            "magnitude",
+            "weight",
+            "height",
+            "length",
+        ];
         let has =
             |column: usize, name: &str| self.columns[column].iter().any(|stem| alike(stem, name));
         let of =
@@ -442,6 +536,31 @@ impl Reader<'_, '_> {
         has("top") && name != "top"
     }
 
+    /// `largest two regions by number of countries`, `rank states by count`: the most frequent values
+    /// of a column, unless the number is a column itself.
+    fn ranked_by_number(&mut self) {
+        const RISING: [&str; 5] = ["fewest", "least", "smallest", "lowest", "ascending"];
+        let ends = |word: &Word| is_superlative(&word.lower) || is_ranking(&word.lower);
+        let end = self.words.iter().position(ends);
+        let Some(end) = end.filter(|_| self.is_by_number()) else {
+            return;
+        };
+        let is_kind =
+            |word: &&Word| !ends(word) && number(word).is_none() && !is_asking(&word.lower);
+        let subject = self.words.iter().find(is_kind);
+        let column = subject.and_then(|word| self.group_column(word.start));
+        let column = column.filter(|&(column, _)| {
+            !self.is_measure(column) && !self.has_lists(column) && !self.is_unique(column)
+        });
+        let is_rising = |word: &Word| RISING.contains(&&*word.lower);
+        self.plan.group = column.map(|(column, unit)| Group {
+            column,
+            unit,
+            is_descending: !self.words.iter().any(is_rising),
+            count: self.count_near(end).unwrap_or(1).clamp(1, 50),
+        });
+    }
+
     /// `ranked by sig, first three`.
     fn ranked(&mut self) {
         const RANKED: [&str; 3] = ["rank", "sort", "order"];
@@ -459,7 +578,9 @@ impl Reader<'_, '_> {
             return;
         };
         let fit = |column: usize| {
-            self.is_numeric(column) || self.has_lists(column) || self.kinds[column].is_dated
+            self.is_numeric(column) && self.may_be_measured(column) && !self.has_lists(column)
+                || self.has_lists(column) && !self.is_outer(column) && self.varies(column)
+                || self.kinds[column].is_dated
         };
         let is_behind = |column: usize| {
             let mut stems = self.columns[column].iter();

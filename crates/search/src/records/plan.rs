@@ -36,6 +36,8 @@ pub(super) struct Plan {
     pub(super) told: Vec<usize>,
     /// Whether it names the list itself.
     pub(super) names_collection: bool,
+    /// Whether its words are the whole name of the list.
+    pub(super) names_whole_collection: bool,
     /// Whether the word for the order means its column, as `cheapest` means a price.
     pub(super) is_meant: bool,
     /// Whether nothing but its dates says that a column is the one to order by.
@@ -101,7 +103,9 @@ impl Plan {
             + usize::from(self.group.is_some()) * 2
             + usize::from(self.figures.is_some()) * 2
             + self.named.len().min(2)
+            + usize::from(!self.told.is_empty())
             + usize::from(self.names_collection)
+            + usize::from(self.names_whole_collection)
     }
 }
 
@@ -160,6 +164,7 @@ pub(super) fn plan(question: &str, collection: &Collection<'_>) -> Plan {
     reader.figures();
     reader.order();
     reader.flags();
+    reader.asked_kinds();
     reader.owners();
     reader.loose_words();
     reader.relax();
@@ -176,5 +181,8 @@ pub(super) fn plan(question: &str, collection: &Collection<'_>) -> Plan {
     reader.plan.asked = free.map(|(word, _)| word.stem.clone()).collect();
     let is_last = |word: &Word| last.contains(&word.stem);
     reader.plan.names_collection = words.iter().any(is_last);
+    let is_said = |stem: &String| words.iter().any(|word| word.stem == *stem);
+    let is_outer = collection.outer.is_none() && !last.is_empty();
+    reader.plan.names_whole_collection = is_outer && last.iter().all(is_said);
     reader.plan
 }

@@ -83,9 +83,9 @@ pub(super) fn bytes(unit: &str) -> Option<f64> {
     }
     match &*unit.to_lowercase() {
         "b" | "byte" | "bytes" => Some(1.0),
-        "kb" | "kilobytes" => power(1, THOUSAND),
-        "mb" | "megabytes" => power(2, THOUSAND),
-        "gb" | "gigabytes" => power(3, THOUSAND),
+        "kb" | "kilobyte" | "kilobytes" => power(1, THOUSAND),
+        "mb" | "megabyte" | "megabytes" => power(2, THOUSAND),
+        "gb" | "gigabyte" | "gigabytes" => power(3, THOUSAND),
         "tb" | "terabytes" => power(4, THOUSAND),
         "kib" | "ki" => power(1, KIBI),
         "mib" | "mi" => power(2, KIBI),

@@ -228,7 +228,15 @@ impl Reader<'_, '_> {
         // Nor is `number of` a number.
         let word = |at: usize| self.words.get(at).map_or("", |word| &*word.lower);
         let is_number = |at: usize| word(at) == "number" && word(at + 1) == "of";
-        let free = |at: usize| !self.values_taken[at] && word(at) != "named" && !is_number(at);
+        // A number is no `column 2`.
+        let is_numbered = self.collection.columns[column].starts_with("column ");
+        let is_figure = |at: usize| word(at).bytes().all(|byte| byte.is_ascii_digit());
+        let is_count = |at: usize| {
+            is_numbered && is_figure(at) && at.checked_sub(1).is_none_or(|at| word(at) != "column")
+        };
+        let free = |at: usize| {
+            !self.values_taken[at] && word(at) != "named" && !is_number(at) && !is_count(at)
+        };
         let held = stems.iter().filter(|stem| {
             let mut near = self.words.iter().enumerate();
             near.any(|(at, word)| free(at) && near_to(&word) && alike(&word.stem, stem))
@@ -242,11 +250,17 @@ impl Reader<'_, '_> {
     pub(super) fn best_column(&self, at: usize, is_fit: impl Fn(usize) -> bool) -> Option<usize> {
         const NEAR: usize = 30;
         const ALL: usize = usize::MAX / 4;
+        const SUBJECT: f64 = 0.6;
         let fit = (0..self.columns.len()).filter(|&column| is_fit(column));
         // Of columns that are named alike, the total is meant.
         let is_total = |column: usize| self.columns[column].iter().any(|stem| stem == "total");
         let score = |column| {
             let score = self.naming(column, at, ALL) + self.naming(column, at, NEAR) / 2.0;
+            // `which candidates owe` means debts rather than loans of candidates.
+            let score = match self.is_named_by_subject(column) {
+                true => score * SUBJECT,
+                false => score,
+            };
             match score > 0.0 && is_total(column) {
                 true => score + 0.01,
                 false => score,
@@ -256,6 +270,23 @@ impl Reader<'_, '_> {
         let named = named.filter(|&(score, _)| score > 0.0);
         let best = named.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
         best.map(|(_, column)| column)
+    }
+
+    /// Whether no words but those for what is asked for name a column.
+    fn is_named_by_subject(&self, column: usize) -> bool {
+        const ASKING: [&str; 5] = ["count", "list", "show", "name", "find"];
+        let is_subject = |at: usize| {
+            let word = &self.words[at].lower;
+            let is_behind = at == 1 && ASKING.contains(&&*self.words[0].lower);
+            word.ends_with('s') && (self.is_asked(at) || is_behind)
+        };
+        let names = |word: &Word| {
+            self.columns[column]
+                .iter()
+                .any(|stem| alike(&word.stem, stem))
+        };
+        let mut naming = (0..self.words.len()).filter(|&at| names(&self.words[at]));
+        naming.all(is_subject)
     }
 
     pub(super) fn take(&mut self, start: usize, end: usize) {

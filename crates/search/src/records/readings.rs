@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 
 use super::cell::Cell;
 use super::comparisons::unread_numbers;
-use super::groups::FIGURE;
+use super::groups::{FIGURE, MOST};
 use super::load::{KEY, Record};
 use super::order::GREAT;
 use super::plan::{Group, Order, Plan};
@@ -172,7 +172,7 @@ impl Reader<'_, '_> {
 
     /// Whether a word asks for an end of an order. Any word that ends like a superlative does,
     /// unless it is a name in the document.
-    fn is_end(&self, word: &Word) -> bool {
+    pub(super) fn is_end(&self, word: &Word) -> bool {
         const NOUNS: &str = "request test interest west northwest southwest midwest forest guest manifest digest contest harvest quest rest nest suggest invest honest pytest rust";
         const LEAST: usize = 6;
         let lower = &*word.lower;
@@ -393,7 +393,19 @@ impl Reader<'_, '_> {
             ..self.same_conditions()
         });
         let end = (!self.is_one_sided()).then_some(end);
-        by_subject.into_iter().chain(other).chain(end).collect()
+        // In a table without names, `most packages` may count the records of a kind.
+        let is_open = !is_named && by_subject.is_none() && MOST.is_match(self.question);
+        let kinds = is_open.then(|| self.shared_texts()).into_iter().flatten();
+        let kinds = kinds.filter(|plan| {
+            let group = plan.group.as_ref();
+            group.is_some_and(|group| self.kinds[group.column].is_category)
+        });
+        by_subject
+            .into_iter()
+            .chain(kinds)
+            .chain(other)
+            .chain(end)
+            .collect()
     }
 
     /// Whether it is clear which end of an order is asked for: the word means its column, or a
@@ -411,7 +423,7 @@ impl Reader<'_, '_> {
     }
 
     /// Columns that can be ordered by, with how well the question names them, best first.
-    fn measures(&self) -> Vec<(f64, usize)> {
+    pub(super) fn measures(&self) -> Vec<(f64, usize)> {
         let fit = (0..self.columns.len()).filter(|&column| self.kinds[column].is_usual);
         let fit = fit.map(|column| (self.closeness(column) + self.sense(column), column));
         // The lengths of lists are meant only where the list is named.

@@ -62,8 +62,12 @@ pub(super) fn superlatives_of(adjective: &str) -> Vec<Superlative<'static>> {
         let mut forms = forms.iter();
         forms.any(|form| form == name)
     });
+    let others = ADJECTIVES.iter().filter(|(name, _)| *name == adjective);
+    let others = others.map(|&(name, means)| (name, true, means));
     known
-        .map(|&(name, is_descending, means)| Superlative {
+        .copied()
+        .chain(others)
+        .map(|(name, is_descending, means)| Superlative {
             name,
             is_descending,
             means,
@@ -74,7 +78,7 @@ pub(super) fn superlatives_of(adjective: &str) -> Vec<Superlative<'static>> {
 /// Whether a word asks for an end of an order or for what is most frequent, without a superlative:
 /// `Which licence dominates?`
 pub(super) fn is_ranking(word: &str) -> bool {
-    const RANKING: &str = "lead leads leading led leader leaders dominate dominates dominated dominant prevail prevails prevailing prevalent predominant tops topping winner winners wins champion majority prolific favourite favorite hog hogs rank ranks ranked ranking ranks sort sorted ordered descending ascending desc asc record chief main usual usually typical typically mostly mainly primarily extreme extremes outlier outliers runner heavy heaviest often frequent frequently common commonly popular active";
+    const RANKING: &str = "lead leads leading led leader leaders dominate dominates dominated dominant prevail prevails prevailing prevalent predominant tops topping winner winners wins champion majority prolific favourite favorite hog hogs rank ranks ranked ranking ranks sort sorted ordered descending ascending desc asc record chief main usual usually typical typically mostly mainly primarily extreme extremes outlier outliers runner heavy heaviest peak peaks peaked often frequent frequently common commonly popular active";
     RANKING.split(' ').any(|one| one == word)
 }
 
@@ -94,6 +98,21 @@ pub(super) const TOOK: &str = "duration elapsed latency took runtime ms msec sec
 
 /// Parts of the names of columns that tell when something will be.
 pub(super) const SOON: &str = "due deadline renewal expires expiry";
+
+/// Adjectives that ask for an end of an order behind `most` or `least`, and parts of the names of
+/// columns that they mean.
+const ADJECTIVES: [(&str, &str); 10] = [
+    ("severe", "mag magnitude severity damage"),
+    ("violent", "mag magnitude"),
+    ("lucrative", "gross revenue profit sales"),
+    ("profitable", "profit gross revenue"),
+    ("successful", "gross revenue sales votes"),
+    ("acclaimed", "rating score votes"),
+    ("voted", "votes"),
+    ("downloaded", "downloads"),
+    ("viewed", "views"),
+    ("distant", "distance"),
+];
 
 /// Words for the ends of an order: the word, whether it asks for the largest, and parts of the
 /// names of columns that it means.
@@ -126,7 +145,7 @@ const SUPERLATIVES: [(&str, bool, &str); 89] = [
         false,
         "duration elapsed latency took runtime time ms seconds",
     ),
-    ("heaviest", true, "weight mass"),
+    ("heaviest", true, "weight mass size bytes"),
     ("tallest", true, "height elevation"),
     ("strongest", true, "mag magnitude"),
     ("latest", true, DATE),
@@ -190,7 +209,7 @@ const SUPERLATIVES: [(&str, bool, &str); 89] = [
     ("coolest", false, "temperature temp"),
     ("wettest", true, "precipitation rain"),
     ("driest", false, "precipitation rain humidity"),
-    ("powerful", true, "power horsepower watts"),
+    ("powerful", true, "power horsepower watts mag magnitude"),
     ("richest", true, "income gdp wealth"),
     ("poorest", false, "income gdp wealth"),
     ("priciest", true, "cost price"),
@@ -344,6 +363,19 @@ pub(super) static TWICE: Pattern = Pattern::new(&[&["twice"]], || {
     r"(?i)\b(?P<before>at least|at most|than|exactly) twice\b".into()
 });
 
+/// A number before what there are so many of: `three-cylinder`.
+pub(super) static HYPHENED: Pattern = Pattern::new(&[SMALL_NUMBERS, &["-"]], || {
+    let small = [&NUMBERS[..], &TEENS].concat().join("|");
+    format!(r"(?i)\b(?P<one>{small})-(?P<behind>[a-z])").into()
+});
+/// Exactly one: `a single file`.
+pub(super) static ONLY_ONE: Pattern = Pattern::new(&[&["single"]], || {
+    r"(?i)\b(?P<lacking>(?:without|lacks?|lacking|not \w+|\w+n['’]t \w+) )?(?:(?:only|just) )?(?:an?|one) single\b".into()
+});
+/// `came out in 2012`.
+pub(super) static CAME_OUT: Pattern =
+    Pattern::new(&[&["out"]], || r"(?i)\b(?:came|comes?|coming) out\b".into());
+
 /// Returns a question with a superlative for what surpasses all others, and with the unit of a range
 /// behind both of its numbers.
 fn told_in_full(question: &str) -> Cow<'_, str> {
@@ -389,7 +421,18 @@ fn told_in_full(question: &str) -> Cow<'_, str> {
     let twice = replaced(&TWICE, &months, |found: &Captures<'_>| {
         format!("{} 2 times", &found["before"])
     });
-    let ranged = replaced(&RANGE, &twice, |found: &Captures<'_>| {
+    let single = replaced(&ONLY_ONE, &twice, |found: &Captures<'_>| {
+        match found.name("lacking") {
+            Some(_) => found[0].to_owned(),
+            None => "exactly 1".to_owned(),
+        }
+    });
+    let hyphened = replaced(&HYPHENED, &single, |found: &Captures<'_>| {
+        let number = spoken(&found["one"]).unwrap_or_default();
+        format!("{number}-{}", &found["behind"])
+    });
+    let released = replaced(&CAME_OUT, &hyphened, |_| "released".to_owned());
+    let ranged = replaced(&RANGE, &released, |found: &Captures<'_>| {
         let unit = &found["unit"];
         format!(
             "{}{}{unit}{}{}{unit}",
@@ -483,7 +526,7 @@ fn spoken(text: &str) -> Option<u64> {
 
 /// Returns a question with the names of columns instead of their initials: `mpg` for
 /// `Miles_per_Gallon`.
-pub(super) fn expanded<'q>(question: &'q str, columns: &[String]) -> Cow<'q, str> {
+pub(super) fn expanded(question: &str, columns: &[String]) -> String {
     const LEAST: usize = 3;
     static WORD: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"\b[A-Za-z]{3,8}\b").expect("invariant: the pattern is valid")
@@ -503,14 +546,59 @@ pub(super) fn expanded<'q>(question: &'q str, columns: &[String]) -> Cow<'q, str
             (initials, parts.join(" "))
         })
         .collect();
-    WORD.replace_all(question, |found: &Captures<'_>| {
+    let question = &*with_initials(question, columns);
+    let full = WORD.replace_all(question, |found: &Captures<'_>| {
         let lower = found[0].to_lowercase();
         let mut known = initials.iter().filter(|(initials, _)| *initials == lower);
         match (known.next(), known.next()) {
             (Some((_, name)), None) if !is_stop_word(&lower) => name.clone(),
             _ => found[0].to_owned(),
         }
-    })
+    });
+    full.into_owned()
+}
+
+/// Returns a question with the name of a column that has the initials of its words behind them:
+/// `end of life eol`.
+fn with_initials<'q>(question: &'q str, columns: &[String]) -> Cow<'q, str> {
+    const LENGTHS: std::ops::RangeInclusive<usize> = 3..=5;
+    let names = columns.iter().filter(|name| {
+        LENGTHS.contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphabetic())
+    });
+    let names: Vec<&String> = names.collect();
+    if names.is_empty() {
+        return Cow::Borrowed(question);
+    }
+    let all: Vec<&str> = question.split(' ').collect();
+    let is_sign = |c: char| !c.is_alphanumeric();
+    let words: Vec<&str> = all
+        .iter()
+        .map(|word| word.trim_end_matches(is_sign))
+        .collect();
+    let is_plain =
+        |word: &&str| word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let says = |word: &str| !is_asking(&word.to_lowercase());
+    let found = names.iter().find_map(|name| {
+        let mut windows = words.windows(name.len());
+        let is_meant = |window: &[&str]| {
+            let letters = window.iter().zip(name.chars());
+            let mut letters = letters.map(|(word, letter)| (word.chars().next(), letter));
+            window.iter().all(is_plain)
+                && says(window[0])
+                && says(window[window.len() - 1])
+                && letters
+                    .all(|(one, other)| one.is_some_and(|one| one.eq_ignore_ascii_case(&other)))
+        };
+        let at = windows.position(is_meant)?;
+        Some((at + name.len(), name))
+    });
+    match found {
+        Some((at, name)) => {
+            let (before, behind) = all.split_at(at);
+            Cow::Owned([before, &[name.as_str()], behind].concat().join(" "))
+        }
+        None => Cow::Borrowed(question),
+    }
 }
 
 /// Returns the words of a question. The name of a column such as `unMember` is as many words as it
@@ -580,8 +668,16 @@ pub(super) fn alike(word: &str, name: &str) -> bool {
     const LEAST: usize = 3;
     const ROOT: usize = 5;
     const ENDING: usize = 2;
-    const SAME: [[&str; 2]; 33] = [
+    const SAME: [[&str; 2]; 41] = [
         ["cost", "price"],
+        ["ow", "owe"],
+        ["earn", "gross"],
+        ["earner", "gross"],
+        ["runtim", "time"],
+        ["altitud", "height"],
+        ["strength", "mag"],
+        ["strength", "magnitud"],
+        ["space", "size"],
         ["cost", "budget"],
         ["bill", "cost"],
         ["rule", "code"],

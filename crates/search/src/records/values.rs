@@ -16,6 +16,8 @@ use crate::words::is_stop_word;
 
 /// Fewest letters of a stem that is looked for as a value.
 const LEAST_STEM: usize = 4;
+/// A text that a greater share of the records have says nothing.
+const ALMOST_ALL: f64 = 0.95;
 /// Most words of a value that is looked for in a question.
 const LONGEST_VALUE: usize = 8;
 /// Texts that stand for themselves: quoted, or with signs inside.
@@ -47,24 +49,71 @@ fn opposite(word: &str) -> Option<&str> {
     (rest.len() >= LEAST).then_some(rest)
 }
 
-/// Returns the names of which a word may be another form: `Europe` for `European`, `child` for
-/// `children`.
+/// Names of countries and people, each with words for what is theirs.
+const DEMONYMS: [(&str, &str); 29] = [
+    ("american", "usa us unitedstates"),
+    ("belgian", "belgium"),
+    ("brazilian", "brazil"),
+    ("british", "uk gb unitedkingdom greatbritain"),
+    ("canadian", "canada"),
+    ("danish", "denmark"),
+    ("dutch", "netherlands"),
+    ("english", "england"),
+    ("finnish", "finland"),
+    ("french", "france"),
+    ("german", "germany"),
+    ("greek", "greece"),
+    ("hungarian", "hungary"),
+    ("irish", "ireland"),
+    ("italian", "italy"),
+    ("mexican", "mexico"),
+    ("norwegian", "norway"),
+    ("polish", "poland"),
+    ("scottish", "scotland"),
+    ("spanish", "spain"),
+    ("swedish", "sweden"),
+    ("swiss", "switzerland"),
+    ("turkish", "turkey"),
+    ("ukrainian", "ukraine"),
+    ("welsh", "wales"),
+    ("children", "child"),
+    ("people", "person"),
+    ("women", "woman"),
+    ("men", "man"),
+];
+
+/// Returns the names of which a word may be another form: `Europe` for `European`, `Japan` for
+/// `Japanese`, `fog` for `foggy`, `child` for `children`.
 fn roots(word: &str) -> Vec<String> {
-    const LEAST: usize = 6;
-    const IRREGULAR: [(&str, &str); 4] = [
-        ("children", "child"),
-        ("people", "person"),
-        ("women", "woman"),
-        ("men", "man"),
-    ];
-    if let Some((_, one)) = IRREGULAR.iter().find(|(many, _)| *many == word) {
-        return vec![(*one).to_owned()];
-    }
+    const LEAST: usize = 5;
+    const LEAST_ADJECTIVE: usize = 4;
     let single = word.strip_suffix('s').unwrap_or(word);
-    match single.strip_suffix("an").filter(|_| single.len() >= LEAST) {
-        Some(root) => vec![format!("{root}a"), root.to_owned()],
-        None => Vec::new(),
+    let known = DEMONYMS
+        .iter()
+        .filter(|(one, _)| [word, single].contains(one));
+    let known = known
+        .flat_map(|(_, names)| names.split(' '))
+        .map(str::to_owned);
+    let mut roots: Vec<String> = known.collect();
+    let is_long = single.len() >= LEAST;
+    let of_place = single.strip_suffix("an").or(single.strip_suffix("ese"));
+    if let Some(root) = of_place.filter(|_| is_long) {
+        roots.extend([format!("{root}a"), root.to_owned()]);
     }
+    if let Some(root) = word
+        .strip_suffix('y')
+        .filter(|_| word.len() > LEAST_ADJECTIVE)
+    {
+        roots.push(root.to_owned());
+        // `sunny` has the last letter of `sun` twice.
+        let twice = root
+            .as_bytes()
+            .last_chunk()
+            .is_some_and(|[one, other]| one == other);
+        let short = root.get(..root.len() - 1).filter(|_| twice);
+        roots.extend(short.map(str::to_owned));
+    }
+    roots
 }
 
 /// A value that the question contains, in a column.
@@ -113,7 +162,9 @@ impl Reader<'_, '_> {
                     for &(first, last, is_opposite) in spans.get(&key).into_iter().flatten() {
                         let word = &self.words[last];
                         let is_plural = !word.lower.ends_with(|c| key.ends_with(c));
-                        let is_form = first == last && key == word.stem && key != word.lower;
+                        let is_form = first == last
+                            && key != word.lower
+                            && (key == word.stem || word.lower.ends_with('y'));
                         if is_form && !self.is_category(column) {
                             continue;
                         }
@@ -183,6 +234,7 @@ impl Reader<'_, '_> {
             let all = self.collection.records.len();
             let first_word = &self.words[first].lower;
             let is_number = first_word.bytes().all(|byte| byte.is_ascii_digit());
+            let is_dotted = self.question[..at].ends_with(" .");
             let is_in_lists = columns.keys().all(|&column| self.has_lists(column));
             let best = columns
                 .into_iter()
@@ -194,6 +246,7 @@ impl Reader<'_, '_> {
                     needs
                         || self.names_list(column, first, last)
                         || is_number
+                        || is_dotted
                         || !self.has_lists(column)
                         || is_in_lists && self.has_labels(column)
                 })
@@ -218,6 +271,11 @@ impl Reader<'_, '_> {
             let rest = self.question[at..].strip_prefix(&*text);
             let is_same = rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
             let is_weak = first == last && !is_same;
+            // `licenses` is no `/LICENSE` at the end of a path.
+            let asked = &self.question[at..self.words[last].end];
+            if is_end && !asked.eq_ignore_ascii_case(&text) && first == last {
+                continue;
+            }
             if is_end {
                 match is_weak {
                     true => self.add_weak(column, Test::Ends(text), is_negated),
@@ -254,10 +312,15 @@ impl Reader<'_, '_> {
     /// borders`.
     fn names_list(&self, column: usize, first: usize, last: usize) -> bool {
         const BEHIND: usize = 3;
+        const BEFORE: usize = 3;
         let Some(name) = self.columns[column].last() else {
             return false;
         };
-        let before = first.checked_sub(1).into_iter();
+        // `borders contain CHE`, `border Switzerland (CHE)`.
+        let start = self.words[first].start;
+        let is_code = self.question[start..].starts_with(|c: char| c.is_uppercase());
+        let reach = if is_code { BEFORE } else { 1 };
+        let before = first.saturating_sub(reach)..first;
         let small = |at: &usize| {
             self.words
                 .get(last + 1..*at)
@@ -270,7 +333,7 @@ impl Reader<'_, '_> {
         let cell = cells.find_map(|record| record.get(column));
         !is_stop_word(&self.words[first].lower)
             && self.has_lists(column)
-            && matches!(cell, Some(Cell::List(_)))
+            && (is_code || matches!(cell, Some(Cell::List(_))))
             && beside.any(|at| alike(&self.words[at].stem, name))
     }
 
@@ -304,7 +367,7 @@ impl Reader<'_, '_> {
         let mut all = 0;
         for cell in (self.collection.records.iter()).filter_map(|record| record.get(column)) {
             // The keys of an object are no labels.
-            if !matches!(cell, Cell::List(_)) {
+            if !matches!(cell, Cell::List(_) | Cell::Text(_)) {
                 return false;
             }
             cell.any(|item| {
@@ -351,7 +414,7 @@ impl Reader<'_, '_> {
     fn is_pattern(&self, at: usize) -> bool {
         let behind = &self.question[self.words[at].end..];
         behind == "/"
-            || ["*", "/ ", "/'"]
+            || ["*", "-*", "_*", "/ ", "/'"]
                 .iter()
                 .any(|sign| behind.starts_with(sign))
     }
@@ -462,6 +525,13 @@ impl Reader<'_, '_> {
                 }
             }
             for last in first..self.words.len().min(first + LONGEST_VALUE) {
+                // `union territories` are records of `union territory`.
+                if let Some(single) = self.words[last].lower.strip_suffix("ies") {
+                    let before = self.words[first..last].iter().map(|word| &*word.lower);
+                    let single = format!("{single}y");
+                    let key: String = before.chain([&*single]).collect();
+                    spans.entry(key).or_default().push((first, last, false));
+                }
                 // `South American countries` are those of `South America`.
                 for root in roots(&self.words[last].lower) {
                     let before = self.words[first..last].iter().map(|word| &*word.lower);
@@ -541,7 +611,12 @@ impl Reader<'_, '_> {
             let is_name = is_capital && self.question.contains(|c: char| c.is_lowercase());
             let is_beside =
                 asked == text && self.is_category(column) && self.is_beside_name(first, column);
-            if self.is_in_column(first) {
+            // `feature tables` names the list of features.
+            let is_list_name = || {
+                let mut stems = self.columns[column].iter();
+                self.has_lists(column) && stems.any(|stem| alike(&word.stem, stem))
+            };
+            if self.is_in_column(first) || is_list_name() {
                 return false;
             }
             let says_nothing = (NUMBERS.contains(&&*word.lower) || is_asking(&word.lower))
@@ -591,6 +666,11 @@ impl Reader<'_, '_> {
             let is_acronym = self.is_acronym(asked, text) && self.is_category(column);
             if is_name || is_beside || is_acronym || is_dotted && is_same {
                 return true;
+            }
+            // `European` means no column `EUR`.
+            let is_derived = || roots(&word.lower).contains(&squeezed(text));
+            if self.is_category(column) && is_derived() {
+                return text.len() > SHORT || !self.names_column(word);
             }
             if is_stop_word(&word.lower) || text.len() <= SHORT {
                 let has_signs = text
@@ -642,7 +722,8 @@ impl Reader<'_, '_> {
     /// Whether the first word is what kind of things are asked for: `failed pods`.
     fn is_kind(&self, at: usize, column: usize) -> bool {
         let next = self.words.get(at + 1).map_or("", |word| &*word.lower);
-        at == 0
+        // `how many docs commits`, `failed pods`.
+        (at == 0 || self.is_beside_asking(at) && self.words[at].lower.ends_with('s'))
             && !self.words[at]
                 .lower
                 .starts_with(|c: char| c.is_ascii_digit())
@@ -667,12 +748,27 @@ impl Reader<'_, '_> {
                 !self.has_lists(column) && self.share(column, |cell| test.holds(cell)) > 0.0
             };
             let column = (0..self.columns.len()).find(|&column| is_value(column));
-            if let Some(column) = column {
+            let whole = column.map(|column| (column, test));
+            if let Some((column, test)) = whole.or_else(|| self.requirement(text)) {
                 self.condition(column, test);
                 self.take(part.start(), part.end());
                 self.spans_taken.push((part.start(), part.end()));
             }
         }
+    }
+
+    /// The column some of whose values have a requirement among others: `>=3.11` in
+    /// `>=3.11,<4.0`.
+    pub(super) fn requirement(&self, text: &str) -> Option<(usize, Test)> {
+        let is_exact = text.starts_with(|c: char| "<>=~^".contains(c));
+        let test = Test::Contains(text.to_owned());
+        let is_held = |&column: &usize| {
+            !self.has_lists(column)
+                && !self.kinds[column].is_prose
+                && self.share(column, |cell| test.holds(cell)) > 0.0
+        };
+        let column = (0..self.columns.len()).filter(|_| is_exact).find(is_held)?;
+        Some((column, test))
     }
 
     /// Whether a test holds for any value of any record.
@@ -726,7 +822,13 @@ impl Reader<'_, '_> {
                 true => begins,
                 false => Test::Contains(text.to_owned()),
             };
-            if let Some(column) = self.most_held(&test, start) {
+            let best = self.most_held(&test, start);
+            // What nearly all records have is not asked for.
+            let is_told = |column: &usize| {
+                let named = || self.naming(*column, start, 24) > 0.0;
+                self.share(*column, |cell| test.holds(cell)) < ALMOST_ALL || named()
+            };
+            if let Some(column) = best.filter(is_told) {
                 self.add(column, test, is_negated);
                 self.take(start, end);
             } else if let begins = Test::Begins(format!("{text}-"))
@@ -735,6 +837,13 @@ impl Reader<'_, '_> {
             {
                 // `Apache` for `Apache-2.0`.
                 self.add(column, begins, is_negated);
+                self.take(start, end);
+            } else if text.bytes().all(|byte| byte.is_ascii_uppercase())
+                && let word = Test::Has(text.to_owned())
+                && let Some(column) = self.most_held(&word, start)
+            {
+                // `GPL` for `MIT OR GPL-2.0`.
+                self.add_weak(column, word, is_negated);
                 self.take(start, end);
             } else if self.plan.is_count && !is_negated && !self.is_held(&test) {
                 self.plan.missing = Some(text.to_owned());

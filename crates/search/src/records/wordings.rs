@@ -470,6 +470,142 @@ fn maintainers_in_a_table_without_names_of_columns() {
     "#);
 }
 
+/// Returns the first line of each answer.
+fn heads(text: &str, kind: ContentKind, questions: &[&str]) -> String {
+    let lines = questions.iter().map(|question| {
+        let answer = answers(text, kind, &[question]);
+        answer.split(" | ").next().unwrap_or_default().to_owned()
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Records with values of several kinds.
+fn mixed() -> String {
+    let all: Vec<Value> = (0..48)
+        .map(|i: usize| {
+            let degrees = i32::try_from(i).unwrap();
+            json!({
+                "commit": format!("c{i:02}"),
+                "weather": (["fog", "sun", "rain"][i % 3]),
+                "temp_max": degrees - 4,
+                "temp_min": degrees % 9 - 14 + degrees / 9,
+                "origin": (["USA", "Japan", "Europe"][i % 5 % 3]),
+                "party": (["DEM", "REP", "LIB", "IND"][i % 7 % 4]),
+                "type": (["union territory", "emirate", "canton", "parish"][i % 4]),
+                "topic": (["docs", "tests", "search"][i % 11 % 3]),
+                "debts_owed": if i % 4 == 0 { i * 1000 } else { 0 },
+                "loans_of_commits": i * 700,
+                "size": if i % 6 == 5 { 0 } else { i * 100_000 },
+                "files": i % 4 + 1,
+                "needs": format!(">=3.{},<4", i % 3 + 9),
+                "licenses": [{"expression": if i % 8 == 3 { "MIT OR GPL-2.0" } else { "MIT" }}],
+                "borders": if i % 9 == 2 { json!(["PRT"]) } else { json!([]) },
+                "latitude": i * 13 % 47,
+            })
+        })
+        .collect();
+    Value::from(all).to_string()
+}
+
+#[test]
+fn words_are_forms_of_values() {
+    let questions = [
+        "How many foggy days were there?",
+        "number of sunny ones",
+        "Which American ones are empty?",
+        "How many Japanese ones are there?",
+        "How many Republicans are there?",
+        "Which are neither Democrats nor Republicans?",
+        "Which union territories are there?",
+        "Which emirates are listed?",
+        "number of docs commits",
+        "Which have a GPL license?",
+        "Which border Portugal (PRT)?",
+    ];
+    assert_snapshot!(heads(&mixed(), ContentKind::Json, &questions), @r#"
+    How many foggy days were there?
+        16 of 48 in .[] have weather = fog:
+    number of sunny ones
+        16 of 48 in .[] have weather = sun:
+    Which American ones are empty?
+        4 of 48 in .[] have origin = USA, size == 0:
+    How many Japanese ones are there?
+        19 of 48 in .[] have origin = Japan:
+    How many Republicans are there?
+        14 of 48 in .[] have party = REP:
+    Which are neither Democrats nor Republicans?
+        20 of 48 in .[] have party != DEM or REP:
+    Which union territories are there?
+        12 of 48 in .[] have type = union territory:
+    Which emirates are listed?
+        12 of 48 in .[] have type = emirate:
+    number of docs commits
+        18 of 48 in .[] have topic = docs:
+    Which have a GPL license?
+        6 of 48 in .[] have licenses with "GPL":
+    Which border Portugal (PRT)?
+        6 of 48 in .[] have borders = PRT:
+    "#);
+}
+
+#[test]
+fn more_words_for_comparisons() {
+    let questions = [
+        "Which days were hotter than 40?",
+        "Which days were below -10 degrees?",
+        "temp_max greater than or equal to 41",
+        "How many are larger than 4 megabytes?",
+        "Which commits touched a single file?",
+        "Which commits owe more than 40,000?",
+        "How many have debts?",
+        "needs >=3.11",
+        "three-file commits",
+    ];
+    assert_snapshot!(heads(&mixed(), ContentKind::Json, &questions), @r#"
+    Which days were hotter than 40?
+        3 of 48 in .[] have temp_max > 40:
+    Which days were below -10 degrees?
+        10 of 48 in .[] have temp_min < -10:
+    temp_max greater than or equal to 41
+        3 of 48 in .[] have temp_max >= 41; largest temp_max first:
+    How many are larger than 4 megabytes?
+        5 of 48 in .[] have size > 4194304:
+    Which commits touched a single file?
+        12 of 48 in .[] have files == 1:
+    Which commits owe more than 40,000?
+        1 of 48 in .[] have debts_owed > 40000:
+    How many have debts?
+        11 of 48 in .[] have debts_owed > 0:
+    needs >=3.11
+        16 of 48 in .[] have needs with ">=3.11":
+    three-file commits
+        12 of 48 in .[] have files = 3:
+    "#);
+}
+
+#[test]
+fn more_words_for_ends_of_orders() {
+    let questions = [
+        "Which topic dominates?",
+        "largest two topics by number of commits",
+        "rank topic by count, 2",
+        "What was the coldest day?",
+        "Which one is furthest north?",
+    ];
+    assert_snapshot!(heads(&mixed(), ContentKind::Json, &questions), @r"
+    Which topic dominates?
+        48 of 48 in .[]; 3 different topic, most frequent first:
+    largest two topics by number of commits
+        48 of 48 in .[]; 3 different topic, most frequent first:
+    rank topic by count, 2
+        48 of 48 in .[]; 3 different topic, most frequent first:
+    What was the coldest day?
+        48 of 48 in .[]; smallest temp_min first:
+    Which one is furthest north?
+        48 of 48 in .[]; largest latitude first:
+    ");
+}
+
 #[test]
 fn values_of_several_kinds_have_an_order() {
     // A sort needs an order of all values, whatever they are.
@@ -507,6 +643,23 @@ fn values_of_several_kinds_have_an_order() {
             );
         }
     }
+}
+
+#[test]
+fn versions_with_names_have_an_order() {
+    let versions = (0..30).map(|i| match i % 3 {
+        0 => format!("{i},{i}.04 LTS,n{i}"),
+        _ => format!("{i},{i}.{},n{i}", i % 2 * 6 + 4),
+    });
+    let header = std::iter::once("at,version,name".to_owned());
+    let versions: Vec<String> = header.chain(versions).collect();
+    let questions = ["Which two versions are newest?", "oldest version"];
+    assert_snapshot!(answers(&versions.join("\n"), ContentKind::Csv, &questions), @r"
+    Which two versions are newest?
+        30 of 30 records; largest version first: | name, version, at | n29, 29.10, 29
+    oldest version
+        30 of 30 records; smallest version first: | name, version, at | n0, 0.04 LTS, 0
+    ");
 }
 
 #[test]
