@@ -287,37 +287,7 @@ impl Reader<'_, '_> {
                     }
                 }
         };
-        // `run_attempt` is no runtime.
-        let is_part = |stem: &str, name: &str| match name {
-            "runtime" => stem == name,
-            _ => alike(stem, name),
-        };
-        let has = |column: usize, name: &str| {
-            let mut stems = self.columns[column].iter();
-            stems.any(|stem| is_part(stem, name))
-        };
-        let meant = (0..self.columns.len())
-            .filter(|&column| fit(column))
-            .filter(|&column| {
-                let mut means = means.split_ascii_whitespace();
-                means.any(|meant| has(column, meant))
-            });
-        // The total, if there are several.
-        // The coldest day has the lowest minimum.
-        let end = if sense.is_descending {
-            ["max", "high"]
-        } else {
-            ["min", "low"]
-        };
-        let is_end = |column: usize| {
-            self.columns[column]
-                .iter()
-                .any(|stem| end.contains(&&**stem))
-        };
-        let meant = meant.max_by_key(|&column| {
-            let is_first = std::cmp::Reverse(column);
-            (has(column, "total"), is_end(column), is_first)
-        });
+        let meant = self.meant_by(sense, fit);
         // A date, whatever its name.
         let dated = || (0..self.columns.len()).find(|&column| self.kinds[column].is_dated);
         let meant = meant.or_else(|| {
@@ -374,6 +344,39 @@ impl Reader<'_, '_> {
         let column = column.or_else(version).or_else(similar).or_else(measure)?;
         let column = self.total_beside(column);
         Some((column, sense.is_descending, meant == Some(column)))
+    }
+
+    /// The column that a sense means by a part of its name: of several, the total or the end that is
+    /// asked for.
+    fn meant_by(&self, sense: &Superlative<'_>, fit: impl Fn(usize) -> bool) -> Option<usize> {
+        // `run_attempt` is no runtime.
+        let is_part = |stem: &str, name: &str| match name {
+            "runtime" => stem == name,
+            _ => alike(stem, name),
+        };
+        let has = |column: usize, name: &str| {
+            let mut stems = self.columns[column].iter();
+            stems.any(|stem| is_part(stem, name))
+        };
+        let meant = (0..self.columns.len())
+            .filter(|&column| fit(column))
+            .filter(|&column| {
+                let mut means = sense.means.split_ascii_whitespace();
+                means.any(|meant| has(column, meant))
+            });
+        // The coldest day has the lowest minimum.
+        let end = match sense.is_descending {
+            true => ["max", "high"],
+            false => ["min", "low"],
+        };
+        let is_end = |column: usize| {
+            let mut stems = self.columns[column].iter();
+            stems.any(|stem| end.contains(&&**stem))
+        };
+        meant.max_by_key(|&column| {
+            let is_first = std::cmp::Reverse(column);
+            (has(column, "total"), is_end(column), is_first)
+        })
     }
 
     /// The column that the word behind word `at` names: `highest deaths`.

@@ -651,17 +651,7 @@ impl Reader<'_, '_> {
             let is_same = asked == text;
             let is_named = self.naming(column, word.start, 24) > 0.0;
             if is_number {
-                const LEAST_DIGITS: usize = 3;
-                const LEAST_ID: usize = 4;
-                let is_listed = asked.len() >= LEAST_DIGITS && self.has_lists(column);
-                let is_year = || self.columns[column].iter().any(|stem| stem == "year");
-                // A number of an issue is told without its name.
-                let is_known = asked.len() >= LEAST_ID && (is_year() || self.is_unique(column));
-                // `got a 503` tells the status of a response.
-                let is_status = asked.len() == LEAST_DIGITS
-                    && self.columns[column].iter().any(|stem| stem == "status")
-                    && self.is_code(column);
-                return text == asked && (is_named || is_listed || is_known || is_status);
+                return text == asked && (is_named || self.is_known_number(asked, column));
             }
             let is_acronym = self.is_acronym(asked, text) && self.is_category(column);
             if is_name || is_beside || is_acronym || is_dotted && is_same {
@@ -706,6 +696,21 @@ impl Reader<'_, '_> {
         !text.contains(['/', '@', '>', '<', '='])
             && is_phrase
             && (!is_identifier || !asked.contains(['_', '-']) || plain(asked) == plain(text))
+    }
+
+    /// Whether a number is one of a column that the words near it need not name.
+    fn is_known_number(&self, asked: &str, column: usize) -> bool {
+        const LEAST_DIGITS: usize = 3;
+        const LEAST_ID: usize = 4;
+        let is_listed = asked.len() >= LEAST_DIGITS && self.has_lists(column);
+        let is_year = || self.columns[column].iter().any(|stem| stem == "year");
+        // A number of an issue is told without its name.
+        let is_known = asked.len() >= LEAST_ID && (is_year() || self.is_unique(column));
+        // `got a 503` tells the status of a response.
+        let is_status = asked.len() == LEAST_DIGITS
+            && self.columns[column].iter().any(|stem| stem == "status")
+            && self.is_code(column);
+        is_listed || is_known || is_status
     }
 
     /// Whether the word before or behind word `at` names a column: `network us`, `payments

@@ -493,7 +493,7 @@ fn mixed() -> String {
                 "party": (["DEM", "REP", "LIB", "IND"][i % 7 % 4]),
                 "type": (["union territory", "emirate", "canton", "parish"][i % 4]),
                 "topic": (["docs", "tests", "search"][i % 11 % 3]),
-                "debts_owed": if i % 4 == 0 { i * 1000 } else { 0 },
+                "debts_owed": if i.is_multiple_of(4) { i * 1000 } else { 0 },
                 "loans_of_commits": i * 700,
                 "size": if i % 6 == 5 { 0 } else { i * 100_000 },
                 "files": i % 4 + 1,
