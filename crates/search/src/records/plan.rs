@@ -105,7 +105,7 @@ impl Plan {
             + self.named.len().min(2)
             + usize::from(!self.told.is_empty())
             + usize::from(self.names_collection)
-            + usize::from(self.names_whole_collection)
+            + usize::from(self.names_whole_collection && self.is_count)
     }
 }
 
