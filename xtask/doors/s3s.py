@@ -13,7 +13,7 @@ import tempfile
 sys.dont_write_bytecode = True
 from azurite import await_port  # noqa: E402
 from faults import with_faults  # noqa: E402
-from seaweedfs import KEY, SECRET, check, free_ports, on_two_machines  # noqa: E402
+from seaweedfs import KEY, SECRET, check, environment_at, free_ports, on_two_machines  # noqa: E402
 
 
 def main():
@@ -28,12 +28,7 @@ def main():
                 stdout=log, stderr=log)
         try:
             await_port(port)
-            environment = {
-                "PATH": os.environ["PATH"],
-                "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
-                "AWS_ACCESS_KEY_ID": KEY,
-                "AWS_SECRET_ACCESS_KEY": SECRET,
-            }
+            environment = environment_at(port)
             suite = {**environment, "SPILLGATE_S3": "s3://outputs/suite"}
             done = subprocess.run([tests, "conforms_on_a_server"], env=suite, capture_output=True, text=True, timeout=300)
             check(done.returncode == 0 and "1 passed" in done.stdout, "the suite of stores passes" + done.stdout[-3000:] * (done.returncode != 0))

@@ -218,6 +218,16 @@ def with_replicas_killed(program, directory, address, environment, seconds, clie
     check(listed, f"the {len(listed)} newest outputs of {len(shown)} are whole")
 
 
+def environment_at(port):
+    """The variables of a program that uses the server of S3's protocol at this port."""
+    return {
+        "PATH": os.environ["PATH"],
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+        "AWS_ACCESS_KEY_ID": KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+    }
+
+
 def main():
     from faults import with_faults  # it needs this module, too
 
@@ -227,12 +237,7 @@ def main():
         server = Server(os.path.join(home, "bin", "weed"), directory)
         try:
             server.make_bucket("outputs")
-            environment = {
-                "PATH": os.environ["PATH"],
-                "AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.s3}",
-                "AWS_ACCESS_KEY_ID": KEY,
-                "AWS_SECRET_ACCESS_KEY": SECRET,
-            }
+            environment = environment_at(server.s3)
             suite = {**environment, "SPILLGATE_S3": "s3://outputs/suite"}
             subprocess.run([tests, "conforms_on_a_server"], check=True, env=suite, timeout=300)
             on_two_machines(program, directory, "s3://outputs/machines", environment)
