@@ -26,8 +26,14 @@ use spillgate_text::{
 
 use crate::sanitize::{before_json, layout_of, unreadable};
 
-/// Size, in bytes, from which on a result is written to the store while it arrives.
-const SPOOL_AT: usize = 256 << 10;
+/// Size, in bytes, from which on a result is written to the store while it arrives. A smaller one is
+/// read once: from a draft, the search for secrets and the outline would each copy it again. Tests
+/// run a debug build, which writes earlier, so that they need no large results.
+const SPOOL_AT: usize = if cfg!(debug_assertions) {
+    256 << 10
+} else {
+    4 << 20
+};
 
 /// Bytes read at a time once a result is written to the store: enough that passing a block to the
 /// hashing thread takes no noticeable time.
