@@ -40,9 +40,8 @@ const ATTEMPTS: usize = 16;
 #[derive(Debug)]
 pub(crate) struct FileDraft {
     base: Base,
+    /// The session of new artifacts with a long handle.
     session: SessionId,
-    /// The directory of the session.
-    directory: PathBuf,
     /// The id in the names of the draft's files.
     id: FileId,
     synced: Synced,
@@ -93,19 +92,17 @@ impl FileDraft {
         own: Option<Arc<Mutex<Vec<Word>>>>,
         key: Option<StoreKey>,
     ) -> Result<Self, StoreError> {
-        let directory = base.join(ArtifactDirectory::Session(session));
         let id = FileId::random();
         let key = key.map(|key| ArtifactKey {
             key,
             id: FileId::random().to_string(),
         });
-        let raw = created_in(&base, &directory, &draft_path(&directory, id, ""))?;
+        let raw = created_in(&base, &base.path, &draft_path(&base, id, ""))?;
         let raw = raw.sealed(key.as_ref(), Sealed::Raw)?;
         raw.lock()?;
         Ok(Self {
             base,
             session,
-            directory,
             id,
             synced,
             key,
@@ -182,7 +179,7 @@ impl FileDraft {
         let view = self.view.as_ref().map(|view| view.sum.clone().finalize());
         let mut manifest = manifest::of(handle, facts, view, index, self.key.as_ref())
             .map_err(|error| StoreError::io(&lines.path, error))?;
-        let mut json = DraftFile::create(&self.directory, self.id, ".json")?;
+        let mut json = DraftFile::create(&self.base, self.id, ".json")?;
         json.lock()?;
         json.write(&to_json(&manifest))?;
         json.sync(&self.synced)?;
@@ -289,7 +286,7 @@ impl Draft for FileDraft {
             Part::View => {
                 let view = match self.view.take() {
                     Some(view) => view,
-                    None => DraftFile::create(&self.directory, self.id, ".view")?
+                    None => DraftFile::create(&self.base, self.id, ".view")?
                         .sealed(self.key.as_ref(), Sealed::View)?,
                 };
                 let view = self.view.insert(view);
@@ -354,7 +351,7 @@ impl Drop for FileDraft {
     fn drop(&mut self) {
         // After a commit these names do not exist any more.
         let view = self.view.as_ref().map(|view| &view.path);
-        let json = draft_path(&self.directory, self.id, ".json");
+        let json = draft_path(&self.base, self.id, ".json");
         for path in [&self.raw.path, &json].into_iter().chain(view) {
             drop(fs::remove_file(path));
         }
@@ -363,19 +360,18 @@ impl Drop for FileDraft {
         if let Some(paths) = self.reserved.take() {
             paths.remove();
         }
-        // This fails, as intended, unless the directory is empty: a session that has stored nothing
-        // under a long handle loses its directory with its last draft.
-        drop(fs::remove_dir(&self.directory));
     }
 }
 
-fn draft_path(directory: &Path, file: FileId, suffix: &str) -> PathBuf {
-    directory.join(format!("{DRAFT_PREFIX}{file}{suffix}"))
+/// Returns the path of a draft's file. Drafts are in the base, which exists longer than they do. With
+/// a directory for each draft, ext4 would look for free inodes among those removed lately.
+fn draft_path(base: &Base, file: FileId, suffix: &str) -> PathBuf {
+    base.path.join(format!("{DRAFT_PREFIX}{file}{suffix}"))
 }
 
 impl DraftFile {
-    fn create(directory: &Path, file: FileId, suffix: &str) -> Result<Self, StoreError> {
-        Self::create_at(draft_path(directory, file, suffix))
+    fn create(base: &Base, file: FileId, suffix: &str) -> Result<Self, StoreError> {
+        Self::create_at(draft_path(base, file, suffix))
     }
 
     fn create_at(path: PathBuf) -> Result<Self, StoreError> {

@@ -9,10 +9,10 @@
 //!     <word>.json              0600   the manifest, renamed into place last
 //!     <word>.derived           0600   what a look-up computed from the artifact ([`crate::Derived`])
 //!     <word>.gone              0600   the tombstone of a removed artifact
-//!   session-<uuid>/            0700   one run of a program that stores artifacts
-//!     .draft-<uuid>*           0600   a draft, locked by its writer
-//!     <uuid>*                  0600   artifacts with a long handle, with the same suffixes
+//!   session-<uuid>/            0700   artifacts with a long handle of one run of a program
+//!     <uuid>*                  0600   with the same suffixes
 //!     <tool>_<time>_<hash>.txt        a link to the text, for other programs
+//!   .draft-<uuid>*             0600   a draft, locked by its writer
 //!   .store                     0600   the size of the store ([`crate::books`])
 //!   .recent                    0600   the newest artifacts ([`crate::recent`])
 //!   names/                     0700   names that follow from contents ([`crate::names`])

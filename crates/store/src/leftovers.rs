@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::StoreError;
 use crate::alias;
@@ -18,18 +18,10 @@ impl FileStore {
     /// locks it in two steps.
     pub fn remove_leftovers(&self, idle: Duration) -> Result<usize, StoreError> {
         let before = self.now().system_time() - idle;
-        let mut removed = 0;
+        let is_draft = |name: &str| name.starts_with(DRAFT_PREFIX);
+        let mut removed = leftovers_in(self.base(), before, is_draft)?;
         for (_, directory) in self.places()? {
-            let names: Vec<String> = entries(&directory)?
-                .iter()
-                .filter_map(|entry| entry.file_name().into_string().ok())
-                .collect();
-            let leftover = |name: &&String| {
-                is_leftover(&directory, name) && touched(&directory.join(name)) <= Some(before)
-            };
-            for name in names.iter().filter(leftover) {
-                removed += usize::from(fs::remove_file(directory.join(name)).is_ok());
-            }
+            removed += leftovers_in(&directory, before, |_| true)?;
             // This fails, as intended, if the directory is not empty.
             drop(fs::remove_dir(&directory));
         }
@@ -37,8 +29,25 @@ impl FileStore {
     }
 }
 
+/// Removes the unfinished files of a directory that were last written before `before`, of those
+/// whose name `may` accepts. Returns their number.
+fn leftovers_in(
+    directory: &Path,
+    before: SystemTime,
+    may: impl Fn(&str) -> bool,
+) -> Result<usize, StoreError> {
+    let names: Vec<String> = entries(directory)?
+        .iter()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    let is_old = |name: &str| touched(&directory.join(name)) <= Some(before);
+    let unfinished = |name: &&String| may(name) && is_leftover(directory, name) && is_old(name);
+    let removed = |name: &String| usize::from(fs::remove_file(directory.join(name)).is_ok());
+    Ok(names.iter().filter(unfinished).map(removed).sum())
+}
+
 /// Returns when a file was last written; `None` if it does not exist.
-fn touched(path: &Path) -> Option<std::time::SystemTime> {
+fn touched(path: &Path) -> Option<SystemTime> {
     fs::symlink_metadata(path)
         .and_then(|found| found.modified())
         .ok()

@@ -91,10 +91,12 @@ impl Base {
         self.path.join(place.to_string())
     }
 
-    /// Creates a directory for artifacts if it does not exist. Creates the base only if `is_made`.
+    /// Creates the base or a directory in it if it does not exist. Creates the base only if
+    /// `is_made`.
     pub(crate) fn make(&self, directory: &Path) -> Result<(), StoreError> {
         match self.is_made {
             true => make_directory(directory),
+            false if directory == self.path => Ok(()),
             false => make_in_base(directory),
         }
     }

@@ -202,12 +202,17 @@ fn what_a_killed_writer_left_is_removed_and_a_living_ones_is_not() {
     let kept = put(&store, b"kept", None);
     let mut living = store.draft().unwrap();
     living.write(Part::Raw, b"living").unwrap();
-    // A killed writer leaves a draft without a lock, or parts without a manifest.
+    // A killed writer leaves a draft without a lock, or parts without a manifest. Earlier versions
+    // kept drafts in the directory of the session.
     let session = base.path().join(store.session().to_string());
+    fs::create_dir_all(&session).unwrap();
     let dead = "5f3c2b1a-0000-4000-8000-000000000001";
+    for directory in [base.path(), &session] {
+        for suffix in ["", ".json"] {
+            fs::write(directory.join(format!(".draft-{dead}{suffix}")), b"half").unwrap();
+        }
+    }
     for name in [
-        format!(".draft-{dead}"),
-        format!(".draft-{dead}.json"),
         format!("{dead}.raw"),
         format!("{dead}.lines"),
         dead.to_owned(),
@@ -221,7 +226,8 @@ fn what_a_killed_writer_left_is_removed_and_a_living_ones_is_not() {
     }
     fs::write(letter.join("not ours"), b"kept").unwrap();
     assert_eq!(store.remove_leftovers(Duration::from_mins(1)).unwrap(), 0);
-    assert_eq!(store.remove_leftovers(Duration::ZERO).unwrap(), 8);
+    assert_eq!(store.remove_leftovers(Duration::ZERO).unwrap(), 10);
+    assert!(!session.exists());
     assert!(letter.join("not ours").exists());
     assert_eq!(store.list().unwrap().len(), 1);
     let receipt = living
