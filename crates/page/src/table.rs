@@ -20,10 +20,13 @@ use crate::{Page, shown};
 use sheet::Sheet;
 
 /// Rows of a page.
-const ROWS: usize = 100;
+const ROWS: usize = 50;
 
 /// Most characters of a cell.
 const CELL: usize = 200;
+
+/// Most bytes of a cell that is narrower than the widest column (36em), whatever its letters.
+const SHORT: usize = 36;
 
 /// Sheets and orders that are kept: 8 MB and 4 MB each at most.
 const KEPT: usize = 6;
@@ -190,7 +193,9 @@ fn cell(text: &str) -> Markup {
         .char_indices()
         .nth(4 * CELL)
         .map_or(text.len(), |(at, _)| at);
-    html! { td.number[is_number] { (shown::line(&text[..cut], CELL)) } }
+    let shown = shown::line(&text[..cut], CELL);
+    // A browser takes noticeably longer for each cell that it must clip.
+    html! { td.number[is_number].long[shown.len() > SHORT] { (shown) } }
 }
 
 fn pages(subject: &Subject, number: usize, last: usize) -> Markup {

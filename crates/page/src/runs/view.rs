@@ -20,7 +20,7 @@ use crate::frame::{Trouble, View, live};
 use crate::{PREFIX, Page, shown};
 
 /// Rows of a page.
-const ROWS: usize = 100;
+const ROWS: usize = 50;
 
 /// Extractions in vain that are named at the top.
 const NAMED: usize = 5;

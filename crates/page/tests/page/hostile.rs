@@ -127,13 +127,13 @@ async fn what_would_take_much_memory_is_refused() {
     let handle = house
         .store("export", &format!("{records}{long}\n{longer}\n"))
         .await;
-    for query in ["", "&page=10", "&sort=1&down=1", "&filter=y"] {
+    for query in ["", "&page=19", "&sort=1&down=1", "&filter=y"] {
         let page = house.get(&format!("/a/{handle}?tab=table{query}")).await;
         assert_eq!(page.status, 200, "{query}");
         assert!(page.body.len() < 100_000, "{query}: {}", page.body.len());
     }
     let page = house
-        .get(&format!("/a/{handle}?tab=table&page=10"))
+        .get(&format!("/a/{handle}?tab=table&page=19"))
         .await
         .text();
     assert!(
