@@ -118,7 +118,7 @@ pub fn search(
     let mut answer = match (is_json, failure) {
         (true, _) => structured::answer(artifact, &question, query.budget)?,
         (false, Some(failure)) => failure,
-        (false, None) => text::answer(artifact, &question)?,
+        (false, None) => text::answer(artifact, &question, query.budget)?,
     };
     let absent = absent::absent(view, &question, answer.seen)?;
     if answer.ranked.is_empty() {

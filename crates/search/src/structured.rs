@@ -119,7 +119,7 @@ fn covering(node: &Node) -> Vec<&Leaf> {
 
 /// Returns where the container that begins on the line at `start` ends; `None` if that is not
 /// before byte `limit`.
-fn container_end(view: &View, start: u64, limit: u64) -> io::Result<Option<u64>> {
+pub(crate) fn container_end(view: &View, start: u64, limit: u64) -> io::Result<Option<u64>> {
     let text = view.source().bytes(start, limit)?;
     let indent = text.iter().take_while(|byte| **byte == b' ').count();
     let mut at = 0;

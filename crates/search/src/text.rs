@@ -2,7 +2,7 @@
 
 use std::io;
 
-use spillgate_artifact::{ContentKind, LineRange};
+use spillgate_artifact::{ContentKind, LineRange, TokenBudget};
 use spillgate_lookup::Artifact;
 use spillgate_outline::is_page;
 use spillgate_text::{SOFT_CHARS, View};
@@ -16,6 +16,7 @@ use crate::prose;
 use crate::question::{MOST_TERMS, Question, Terms};
 use crate::rank::{Ranked, Ranker, Units};
 use crate::scan::{Collect, Unit, UnitHit, scan};
+use crate::structured::container_end;
 
 /// Views of fewer bytes are scanned for all terms at once, without a sample.
 const SAMPLED: u64 = 4 << 20;
@@ -35,6 +36,7 @@ const USUAL_PARAGRAPH: f64 = 500.0;
 pub(crate) fn answer<'a>(
     artifact: &'a Artifact,
     question: &Question,
+    budget: TokenBudget,
 ) -> io::Result<SearchOutcome<'a>> {
     let view = artifact.view();
     let kind = artifact.manifest().facts.stats.kind;
@@ -78,6 +80,11 @@ pub(crate) fn answer<'a>(
         is_in_order: false,
         blocks: Box::new(move |one, _| {
             let mut ways = vec![vec![with_context(view, one, context)?]];
+            if kind == ContentKind::Json
+                && let Some(object) = object(view, one, budget)?
+            {
+                ways.insert(0, vec![object]);
+            }
             if unit == Unit::Paragraph
                 && let Some(header) = table_header(view, one)?
             {
@@ -197,6 +204,42 @@ pub(crate) fn table_header(view: &View, one: &Ranked) -> io::Result<Option<Block
         score: one.score,
         hit: start,
         is_untagged: false,
+    }))
+}
+
+/// Returns the object of laid-out JSON to which the line of a hit belongs: the one that the line
+/// opens, or else the one around it. `None` if it is large.
+fn object(view: &View, one: &Ranked, budget: TokenBudget) -> io::Result<Option<Block>> {
+    /// Largest object in bytes that is shown for the line that opens it.
+    const OPENED: u64 = 800;
+    /// Largest object in bytes that is shown for another line in it.
+    const AROUND: u64 = 300;
+    let block = block(one);
+    let line = view.source().bytes(block.start, block.end)?;
+    let indent = |line: &[u8]| line.iter().take_while(|byte| **byte == b' ').count();
+    let opens = |line: &[u8]| line.trim_ascii_end().ends_with(b"{");
+    let (start, largest) = if opens(&line) {
+        (Some(block.start), OPENED)
+    } else {
+        let before = block.start.saturating_sub(AROUND);
+        let text = view.source().bytes(before, block.start)?;
+        let mut at = block.start;
+        let mut above = text.split_inclusive(|byte| *byte == b'\n').rev();
+        let outer = above.find(|above| {
+            at -= above.len() as u64;
+            indent(above) < indent(&line)
+        });
+        (outer.is_some_and(opens).then_some(at), AROUND)
+    };
+    let Some(start) = start else {
+        return Ok(None);
+    };
+    // A byte costs a fourth of a token, so an object takes at most a fourth of the page.
+    let end = container_end(view, start, start + largest.min(budget.get()))?;
+    Ok(end.map(|end| Block {
+        start,
+        end,
+        ..block
     }))
 }
 

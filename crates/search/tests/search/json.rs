@@ -391,3 +391,36 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn objects_of_laid_out_json() {
+    let packages = (0..40).map(|i| {
+        format!("    \"node_modules/part-{i}\": {{\n      \"version\": \"1.{i}.0\",\n      \"bin\": \"cmd-{i}\"\n    }}")
+    });
+    let packages: Vec<String> = packages.collect();
+    let text = format!(
+        "{{\n  \"packages\": {{\n{}\n  }}\n}}\n",
+        packages.join(",\n")
+    );
+    let artifact = artifact(&text);
+    let counter = Tokenizer::O200kBase.counter();
+    let page = |words: &str| {
+        let query = SearchQuery::new(words, TokenBudget::new(200)).passages_only();
+        search(&artifact, &query, &*counter).unwrap().render()
+    };
+    // The line that opens an object, and a line in it.
+    assert_snapshot!(page("part-17"), @r#"
+    [1 of 1 passage]
+    71:    "node_modules/part-17": {
+    72:      "version": "1.17.0",
+    73:      "bin": "cmd-17"
+    74:    },
+    "#);
+    assert_snapshot!(page("cmd-23"), @r#"
+    [1 of 1 passage]
+    95:    "node_modules/part-23": {
+    96:      "version": "1.23.0",
+    97:      "bin": "cmd-23"
+    98:    },
+    "#);
+}
