@@ -30,7 +30,15 @@ const B: f64 = 0.5;
 /// The weight of a term in the heading above, relative to a term in the passage itself.
 const ABOVE: f64 = 1.0;
 /// The weight of a term in the passage before or after, relative to a term in the passage itself.
-const BESIDE: f64 = 0.2;
+const BESIDE: f64 = 0.3;
+/// A passage that is shorter than this share of the average counts as that long: a bare heading says
+/// little.
+const SHORTEST: f64 = 0.5;
+/// The weight of two neighbouring words of the question that stand near each other, relative to the
+/// term that is worth less.
+const PAIR: f64 = 0.3;
+/// Maximum distance of such words in bytes, from start to start.
+const NEAR: usize = 30;
 /// The weight of a term in a tag, relative to a term in the passage itself.
 const IN_TAG: f64 = 0.4;
 /// Maximum number of passages that are ranked.
@@ -44,11 +52,22 @@ struct Hits {
     /// The terms that occur in tags.
     in_tags: Terms,
     first: Option<usize>,
+    /// The terms that stand near the term behind them in the question.
+    pairs: Terms,
+    /// The hit before, and the terms that it stands for.
+    last: Option<(usize, Terms)>,
 }
 
 impl Hits {
-    fn add(&mut self, terms: Terms, at: usize) {
+    /// Adds a hit. `words` are the terms of the question for which its terms stand.
+    fn add(&mut self, terms: Terms, words: Terms, at: usize) {
         self.first.get_or_insert(at);
+        if let Some((before, last)) = self.last
+            && at - before <= NEAR
+        {
+            self.pairs |= words & last >> 1 | last & words >> 1;
+        }
+        self.last = Some((at, words));
         self.terms |= terms;
         for term in each(terms) {
             match self.times.iter_mut().find(|(known, _)| *known == term) {
@@ -193,7 +212,11 @@ impl Found {
                 at += 1;
             }
             match split.all.get(at) {
-                Some(block) if block.start <= hit.at => hits[at].add(hit.terms, hit.at),
+                Some(block) if block.start <= hit.at => {
+                    let stand_for = each(hit.terms).map(|term| question.stands_for[term]);
+                    let words = stand_for.fold(0, |words, word| words | 1 << word);
+                    hits[at].add(hit.terms, words, hit.at);
+                }
                 _ => {}
             }
         }
@@ -301,7 +324,8 @@ impl Found {
     }
 
     /// Returns the BM25 score of a passage. Of a term and the terms that stand for it, only the one
-    /// with the highest score counts.
+    /// with the highest score counts. Neighbouring words of the question count more if they stand
+    /// near each other.
     fn score(&self, at: usize, above: Terms, question: &Question, worth: &[f64]) -> f64 {
         let hits = &self.hits[at];
         let beside = |at: Option<usize>| {
@@ -309,7 +333,7 @@ impl Found {
                 .map_or(0, |one| one.terms)
         };
         let beside = beside(at.checked_sub(1)) | beside(Some(at + 1));
-        let norm = 1.0 - B + B * self.lengths[at] / self.usual;
+        let norm = 1.0 - B + B * (self.lengths[at] / self.usual).max(SHORTEST);
         let mut best = [0.0f64; MOST_TERMS];
         let any = hits.terms | hits.in_tags | above | beside;
         for term in each(any) {
@@ -326,6 +350,7 @@ impl Found {
             let stands_for = question.stands_for[term];
             best[stands_for] = best[stands_for].max(of);
         }
-        best.iter().sum()
+        let pair = |at: usize| worth[at].min(worth[at + 1]);
+        best.iter().sum::<f64>() + PAIR * each(hits.pairs).map(pair).sum::<f64>()
     }
 }

@@ -215,12 +215,38 @@ impl Question {
         for (at, other) in similar::others(&own, &stems) {
             wide.stand_in(at, &other, SIMILAR);
         }
+        for sign in self.signs() {
+            if wide.add(Term::Pair(sign.clone()), 1.0).is_some() {
+                wide.needles.push(sign);
+            }
+        }
         wide
+    }
+
+    /// Returns the signs of the question that stand for themselves: `%`, `$?`, `&&`.
+    fn signs(&self) -> Vec<String> {
+        /// Signs of a sentence, which name nothing.
+        const PLAIN: &str = ".,;:!?-()[]'\"`/";
+        let words = self.lower.split_ascii_whitespace();
+        let words = words.map(|word| word.trim_matches(|char| ".,;:'\"`()".contains(char)));
+        let is_sign = |word: &&str| {
+            (1..=3).contains(&word.len())
+                && word.bytes().all(|byte| byte.is_ascii_punctuation())
+                && !word.chars().all(|char| PLAIN.contains(char))
+        };
+        words.filter(is_sign).map(str::to_owned).collect()
     }
 
     /// Adds a stem that stands for term `at`.
     fn stand_in(&mut self, at: usize, stem: &str, share: f64) {
         let weight = self.weights[at] * share;
+        if stem.bytes().all(|byte| byte.is_ascii_punctuation()) {
+            if let Some(number) = self.add(Term::Pair(stem.to_owned()), weight) {
+                self.stands_for[number] = at;
+                self.needles.push(stem.to_owned());
+            }
+            return;
+        }
         if let Some(number) = self.add(Term::Word(stem.to_owned()), weight) {
             self.stands_for[number] = at;
             let shorter = stem.trim_end_matches(['i', 'y', 'e']);

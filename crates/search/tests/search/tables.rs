@@ -116,11 +116,14 @@ fn elements_of_xml_and_snapshots_with_their_children() {
     let rows: String = (0..60).map(row).collect();
     let xml = artifact(&format!("<?xml version=\"1.0\"?>\n<shop>\n{rows}</shop>\n"));
     assert_snapshot!(find(&xml, "price of p-23", 80).render(), @r#"
-    [1 of 1 passage]
+    [3 of 3 passages]
     95:  <product id="p-23">
     96:    <name>Lamp 23</name>
     97:    <price>23.99</price>
     98:  </product>
+    99:  <product id="p-24">
+    --
+    91:  <product id="p-22">
     "#);
     let row = |at: u32| {
         format!(

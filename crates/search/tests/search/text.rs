@@ -110,6 +110,36 @@ fn paragraphs_of_prose() {
 }
 
 #[test]
+fn signs_and_neighbouring_words_of_prose() {
+    let mut text = String::new();
+    for i in 0..30 {
+        let what = match i % 10 {
+            0 => "The exit of town {i} lies by a river, and its status is that of a market.",
+            _ => "The mill of town {i} lies by a river, and people cross it on the bridge.",
+        };
+        text.push_str(&format!("{}\n\n", what.replace("{i}", &i.to_string())));
+    }
+    text.push_str("Write %% where the text has one such sign.\n\nBread is sold at noon.\n\n");
+    text.push_str("What one leaves behind is its exit status, in the town, by the river.\n\n");
+    let artifact = artifact(&text);
+    assert_snapshot!(find(&artifact, "how is a percent escaped?", 60).render(), @"
+    [1 of 1 passage]
+    61:Write %% where the text has one such sign.
+    ");
+    assert_snapshot!(find(&artifact, "what does a % do?", 60).render(), @"
+    [2 of 2 passages]
+    61:Write %% where the text has one such sign.
+    65:What one leaves behind is its exit status, in the town, by the river.
+    ");
+    assert_snapshot!(find(&artifact, "exit status", 70).render(), @"
+    [3 of 4 passages]
+    65:What one leaves behind is its exit status, in the town, by the river.
+    1:The exit of town 0 lies by a river, and its status is that of a market.
+    21:The exit of town 10 lies by a river, and its status is that of a market.
+    ");
+}
+
+#[test]
 fn passages_say_what_they_stand_below() {
     let mut text = String::from("# Changes\n\n");
     for version in 0..40 {
