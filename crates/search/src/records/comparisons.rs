@@ -13,7 +13,7 @@ use super::version::Version;
 use crate::words::is_stop_word;
 
 /// A number or version of a question, and what it is multiplied by.
-const NUMBER: &str = r"[$€£]?(?P<n>-?[0-9][0-9,]*(?:\.[0-9]+)*(?:-(?:alpha|beta|rc|pre|dev)[0-9a-z_.]*)?)(?:(?P<k>k|m)\b|\s?(?P<u>thousand|million|billion|bn|[kmg]i?b|(?:kilo|mega|giga)bytes?|%|(?:ms|millis(?:econds?)?|s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?)\b)?(?:\b|\s|$))";
+const NUMBER: &str = r"[$€£]?(?P<n>-?[0-9][0-9,]*(?:\.[0-9]+)*(?:-(?:alpha|beta|rc|pre|dev)[0-9a-z_.]*)?)(?:(?P<k>k|m)\b|\s?(?P<u>thousand|million|billion|bn|[kmg]i?b|(?:kilo|mega|giga)bytes?|%|(?:ms|millis(?:econds?)?|s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?|[km]?g|[ckm]m)\b)?(?:\b|\s|$))";
 
 const LARGER: &str = "more|greater|higher|larger|bigger|longer|stronger|deeper|better|later|newer|heavier|faster|taller|wider|costlier";
 const SMALLER: &str = "less|fewer|lower|smaller|shorter|cheaper|earlier|older|lighter|weaker|slower|shallower|younger|worse";
@@ -548,6 +548,9 @@ impl Reader<'_, '_> {
         {
             return rounded(asked.value * seconds / unit);
         }
+        if let Some(factor) = self.metric(column, asked.word) {
+            return rounded(asked.value * factor);
+        }
         let bytes = asked.value * asked.unit;
         let has = |stem: &str| self.columns[column].iter().any(|one| one == stem);
         if asked.unit <= 1.0 {
@@ -573,6 +576,23 @@ impl Reader<'_, '_> {
             true => bytes,
             false => asked.value,
         }
+    }
+
+    /// Returns how many of a column's unit of mass or length, which its name tells, a unit is.
+    fn metric(&self, column: usize, unit: &str) -> Option<f64> {
+        const MASS: [(&str, f64); 3] = [("mg", 1e-3), ("g", 1.0), ("kg", 1e3)];
+        const LENGTH: [(&str, f64); 4] = [("mm", 1e-3), ("cm", 1e-2), ("m", 1.0), ("km", 1e3)];
+        let of_column = self.columns[column].last()?;
+        let unit = unit.to_lowercase();
+        let factor = |units: &[(&str, f64)]| {
+            let size = |name: &str| units.iter().find(|one| one.0 == name).map(|one| one.1);
+            Some(size(&unit)? / size(of_column)?)
+        };
+        // `5 m` may be five millions.
+        let is_known = unit != "m";
+        factor(&MASS)
+            .or_else(|| factor(&LENGTH))
+            .filter(|_| is_known)
     }
 
     /// The numeric column in which a number with a fraction occurs most often as it is written.

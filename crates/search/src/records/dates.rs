@@ -1,8 +1,11 @@
 //! Reads dates: `after 2023-05`, `in March 2026`, `between 1990 and 1995`.
 
+use std::borrow::Cow;
+
+use super::load::Collection;
 use super::moment::{self, Span, Unit, label, span};
 use super::pattern::{DIGIT, Pattern};
-use super::reader::Reader;
+use super::reader::{ColumnKind, Reader};
 use super::test::{Comparison, Test};
 
 pub(super) static DATED: Pattern = Pattern::new(&[&[DIGIT]], || {
@@ -17,6 +20,52 @@ pub(super) static DATED: Pattern = Pattern::new(&[&[DIGIT]], || {
     );
     pattern.into()
 });
+
+/// A day of a month, or a month alone behind a preposition.
+pub(super) static DAY: Pattern = Pattern::new(
+    &[&[
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+    ]],
+    || {
+        let months = "(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)";
+        format!(
+            r"(?i)\b(?:{months} \d\d?(?:st|nd|rd|th)?|\d\d?(?:st|nd|rd|th)? (?:of )?{months}|(?:in|during|since|until|before|after) {months})\b"
+        )
+        .into()
+    },
+);
+
+/// Returns the question with the year behind each day or month that has none, if all dates of the
+/// records are of one year.
+pub(super) fn with_year<'q>(
+    question: &'q str,
+    collection: &Collection<'_>,
+    kinds: &[ColumnKind],
+) -> Cow<'q, str> {
+    let found: Vec<usize> = DAY.find_iter(question).map(|found| found.end()).collect();
+    let is_told = |end: &usize| {
+        let behind = question[*end..].trim_start_matches([' ', ',', '.']);
+        behind.starts_with(|c: char| c.is_ascii_digit()) || behind.starts_with("of ")
+    };
+    if found.is_empty() || found.iter().any(is_told) {
+        return question.into();
+    }
+    let dated: Vec<usize> = (0..kinds.len()).filter(|&at| kinds[at].is_dated).collect();
+    let records = collection.records.iter();
+    let cells = records.flat_map(|record| dated.iter().filter_map(|&column| record.get(column)));
+    let mut years = cells.filter_map(|cell| Some(label(cell.moment()?, Unit::Year)));
+    let Some(year) = years
+        .next()
+        .filter(|first| years.all(|year| year == *first))
+    else {
+        return question.into();
+    };
+    let mut told = question.to_owned();
+    for end in found.into_iter().rev() {
+        told.insert_str(end, &format!(" {year}"));
+    }
+    told.into()
+}
 
 /// A year between words.
 pub(super) static YEAR: Pattern = Pattern::new(&[&[DIGIT]], || {

@@ -1,12 +1,13 @@
 //! Reads groups and figures: `how many per year`, `which state has the most`, `average price`.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::moment::{Unit, label};
 use super::pattern::Pattern;
 use super::plan::{COUNTED, Group};
 use super::reader::Reader;
 use super::terms::{Word, alike, is_superlative, number, squeezed, superlatives_of};
+use super::test::selected;
 use crate::words::is_stop_word;
 
 /// `how many per year`, `number of movies by genre`.
@@ -351,6 +352,21 @@ impl Reader<'_, '_> {
                 .get(column)
                 .is_none_or(|cell| known.insert(cell.shown()))
         })
+    }
+
+    /// Whether all values of a column occur equally often among the records that fulfil the
+    /// conditions.
+    pub(super) fn is_even(&self, column: usize) -> bool {
+        const LEAST: usize = 5;
+        let mut times: FxHashMap<_, usize> = FxHashMap::default();
+        for record in selected(&self.plan.conditions, self.collection) {
+            if let Some(cell) = record.get(column) {
+                *times.entry(cell.shown()).or_default() += 1;
+            }
+        }
+        let mut all = times.values();
+        let first = all.next();
+        times.len() >= LEAST && all.all(|one| Some(one) == first)
     }
 
     fn group(&mut self, column: usize, unit: Option<Unit>, is_descending: bool) {

@@ -25,6 +25,29 @@ pub(super) static BY_NUMBER: Pattern = Pattern::new(&[&["number", "count", "freq
 impl Reader<'_, '_> {
     /// `the three most expensive`, `deepest`, `hit most often`.
     pub(super) fn order(&mut self) {
+        self.end();
+        self.amount_of_even_group();
+    }
+
+    /// If each value occurs equally often, the `most common job` is that with the largest amount.
+    fn amount_of_even_group(&mut self) {
+        let Some(group) = self.plan.group.clone().filter(|one| one.unit.is_none()) else {
+            return;
+        };
+        let ends = |word: &Word| is_superlative(&word.lower) || is_ranking(&word.lower);
+        let amount = self.words.iter().any(ends).then(|| self.amount()).flatten();
+        let amount = amount.filter(|&column| column != group.column && self.is_even(group.column));
+        if let Some(column) = amount {
+            self.plan.group = None;
+            self.plan.order = Some(Order {
+                column,
+                is_descending: group.is_descending,
+                count: group.count,
+            });
+        }
+    }
+
+    fn end(&mut self) {
         self.ranked_by_number();
         if !self.plan.has_result() {
             self.ranked();
@@ -75,6 +98,8 @@ impl Reader<'_, '_> {
         // Only one column has numbers.
         let mut numeric = (0..self.columns.len()).filter(|&column| self.is_numeric(column));
         let only = numeric.next().filter(|_| numeric.next().is_none());
+        let is_counted = || ["most", "fewest", "least"].contains(&name);
+        let only = only.or_else(|| is_counted().then(|| self.amount()).flatten());
         let only = only.map(|column| (column, is_descending, false));
         self.plan.is_meant = best.is_some_and(|(.., is_meant)| is_meant);
         self.plan.order = best.or(only).map(|(column, is_descending, _)| Order {
@@ -270,8 +295,11 @@ impl Reader<'_, '_> {
             means.contains("date") || means == SOON || means == SINCE && self.asks_for_age();
         // The last steps of keys that are paths may be equal.
         let is_key = |column: usize| self.collection.columns[column] == KEY;
+        // The worst year is not the smallest.
+        let is_judged = ["best", "worst"].contains(&sense.name);
         let fit = |column: usize| {
             self.kinds[column].is_usual
+                && !(is_judged && self.is_of_time(column))
                 && match is_often {
                     true => {
                         !self.is_numeric(column)
@@ -412,6 +440,21 @@ impl Reader<'_, '_> {
             inner.is_some_and(|inner| inner.starts_with("total"))
         });
         total.unwrap_or(column)
+    }
+
+    /// The column of amounts that `most` means if no word names one: the only measure that is no
+    /// time, or the one with the usual name.
+    pub(super) fn amount(&self) -> Option<usize> {
+        let is_amount = |column: usize| {
+            self.is_numeric(column)
+                && self.kinds[column].is_usual
+                && self.may_be_measured(column)
+                && !self.has_lists(column)
+                && !self.is_of_time(column)
+        };
+        let mut amounts = (0..self.columns.len()).filter(|&column| is_amount(column));
+        let only = amounts.next().filter(|_| amounts.next().is_none());
+        only.or_else(|| self.measure(is_amount))
     }
 
     /// The column of sizes or amounts that `largest` means if no word names one.

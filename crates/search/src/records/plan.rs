@@ -1,6 +1,7 @@
 //! Reads a question as conditions, an order and a count over the records of a collection.
 
 use super::beginnings::{BEGINNING, PATTERN};
+use super::dates::with_year;
 use super::load::Collection;
 use super::moment::Unit;
 use super::pattern::Pattern;
@@ -127,6 +128,8 @@ pub(super) static COUNTED: Pattern = Pattern::new(
 pub(super) fn plan(question: &str, collection: &Collection<'_>) -> Plan {
     let stems = Stems::new();
     let question = &*spelled(question);
+    let kinds = kinds(collection);
+    let question = &*with_year(question, collection, &kinds);
     let question = &*expanded(question, &collection.columns);
     let words = words(question, &stems, &collection.columns);
     let columns: Vec<Vec<String>> = collection
@@ -136,7 +139,7 @@ pub(super) fn plan(question: &str, collection: &Collection<'_>) -> Plan {
         .collect();
     let mut reader = Reader {
         question,
-        kinds: kinds(collection),
+        kinds,
         words: &words,
         collection,
         columns: &columns,

@@ -50,7 +50,7 @@ fn opposite(word: &str) -> Option<&str> {
 }
 
 /// Names of countries and people, each with words for what is theirs.
-const DEMONYMS: [(&str, &str); 29] = [
+const DEMONYMS: [(&str, &str); 33] = [
     ("american", "usa us unitedstates"),
     ("belgian", "belgium"),
     ("brazilian", "brazil"),
@@ -78,8 +78,12 @@ const DEMONYMS: [(&str, &str); 29] = [
     ("welsh", "wales"),
     ("children", "child"),
     ("people", "person"),
-    ("women", "woman"),
-    ("men", "man"),
+    ("women", "woman female"),
+    ("woman", "female"),
+    ("girl", "female"),
+    ("men", "man male"),
+    ("man", "male"),
+    ("boy", "male"),
 ];
 
 /// Returns the names of which a word may be another form: `Europe` for `European`, `Japan` for

@@ -663,6 +663,69 @@ fn versions_with_names_have_an_order() {
 }
 
 #[test]
+fn units_of_columns_years_that_are_not_told_and_even_groups() {
+    // Each bird was measured three times.
+    let rows = (0..24).map(|i| {
+        let sex = if i % 2 == 0 { "Male" } else { "Female" };
+        format!(
+            "bird {},{sex},{},{},2024-0{}-{:02}",
+            i % 8,
+            3000 + i * 150,
+            170 + i,
+            i % 6 + 1,
+            i % 20 + 10
+        )
+    });
+    let header = std::iter::once("name,sex,Body Mass (g),wing_mm,seen".to_owned());
+    let rows: Vec<String> = header.chain(rows).collect();
+    let questions = [
+        "Which weigh more than 6 kg?",
+        "wing over 19 cm",
+        "How many women were measured?",
+        "How many were seen on April 13?",
+        "seen in March: how many",
+        "How many were seen on April 13 2023?",
+    ];
+    assert_snapshot!(heads(&rows.join("\n"), ContentKind::Csv, &questions), @"
+    Which weigh more than 6 kg?
+        3 of 24 records have Body Mass (g) > 6000:
+    wing over 19 cm
+        3 of 24 records have wing_mm > 190:
+    How many women were measured?
+        12 of 24 records have sex = Female:
+    How many were seen on April 13?
+        1 of 24 records have seen from 2024-04-13 to 2024-04-13:
+    seen in March: how many
+        4 of 24 records have seen from 2024-03-01 to 2024-03-31:
+    How many were seen on April 13 2023?
+        0 of 24 records have seen from 2023-04-13 to 2023-04-13
+    ");
+    let counts = (0..24).map(|i| {
+        format!(
+            "{},{},{}",
+            ["Clerk", "Cook", "Smith", "Miller", "Baker", "Tailor"][i % 6],
+            1900 + i / 6,
+            i * 7 % 25
+        )
+    });
+    let header = std::iter::once("job,year,count".to_owned());
+    let counts: Vec<String> = header.chain(counts).collect();
+    let questions = [
+        "Which job had the most people?",
+        "two most common jobs in 1902",
+        "How many rows per job?",
+    ];
+    assert_snapshot!(heads(&counts.join("\n"), ContentKind::Csv, &questions), @"
+    Which job had the most people?
+        24 of 24 records; largest count first:
+    two most common jobs in 1902
+        6 of 24 records have year >= 1902, year <= 1902; largest count first:
+    How many rows per job?
+        24 of 24 records; 6 different job, most frequent first:
+    ");
+}
+
+#[test]
 fn of_a_long_path_the_end_is_shown() {
     let path =
         "/usr/lib/a/rather/long/path/of/more/than/eighty/characters/in/all/as/such/paths/are/1.py";
