@@ -2,6 +2,7 @@
 
 use super::pattern::Pattern;
 use super::reader::Reader;
+use super::terms::squeezed;
 use super::test::Test;
 
 pub(super) static BEGINNING: Pattern = Pattern::new(
@@ -20,7 +21,36 @@ pub(super) static ENDING: Pattern = Pattern::new(&[&["end", "*"]], || {
     r#"(?i)\b(?:end(?:s|ing)?|endswith)\s+(?:with|in|on|by)\s+(?:an? |the )?["'`]?([^\s"'`,?()]+)|(?:^|[\s("'`])\*([.\w-]+)(?:[\s"'`?,)]|$)"#.into()
 });
 
+/// `requires_python containing 3.11`, with the name of a column before it.
+pub(super) static CONTAINING: Pattern = Pattern::new(&[&["contain"]], || {
+    r#"(?i)([\w.-]+) (?:that )?contain(?:s|ing)?\s+["'`]?([^\s"'`,?()]+)"#.into()
+});
+
 impl Reader<'_, '_> {
+    /// `requires_python containing 3.11`.
+    pub(super) fn containing(&mut self) {
+        let Some(found) = CONTAINING.captures(self.question) else {
+            return;
+        };
+        let (Some(name), Some(part)) = (found.get(1), found.get(2)) else {
+            return;
+        };
+        let named = |column: &String| {
+            let last = column.rsplit('.').next().unwrap_or_default();
+            [column, last]
+                .map(squeezed)
+                .contains(&squeezed(name.as_str()))
+        };
+        let text = part.as_str().trim_end_matches('.');
+        let test = Test::Contains(text.to_owned());
+        let column = self.collection.columns.iter().position(named);
+        let is_held = |column: &usize| self.share(*column, |cell| test.holds(cell)) > 0.0;
+        if let Some(column) = column.filter(is_held) {
+            self.condition(column, test);
+            self.take(name.start(), part.end());
+        }
+    }
+
     /// `ending in .so`.
     pub(super) fn endings(&mut self) {
         let Some(found) = ENDING.captures(self.question) else {

@@ -151,6 +151,7 @@ pub(super) fn plan(question: &str, collection: &Collection<'_>) -> Plan {
     };
     reader.plan.is_count = COUNTED.is_match(question);
     reader.exact();
+    reader.containing();
     reader.dates();
     reader.releases();
     reader.pairs();

@@ -12,7 +12,7 @@ use super::groups::{FIGURE, MOST};
 use super::load::{KEY, Record};
 use super::order::GREAT;
 use super::plan::{Group, Order, Plan};
-use super::reader::Reader;
+use super::reader::{ColumnKind, Reader};
 use super::terms::{DATE, SOON, Word, alike, is_ranking, is_superlative, superlatives};
 use super::test::{Condition, Test, selected};
 use crate::words::is_stop_word;
@@ -394,18 +394,31 @@ impl Reader<'_, '_> {
         });
         let end = (!self.is_one_sided()).then_some(end);
         // In a table without names, `most packages` may count the records of a kind.
-        let is_open = !is_named && by_subject.is_none() && MOST.is_match(self.question);
+        let asks_for_many = MOST.is_match(self.question) || self.is_by_number();
+        let is_open = !is_named && by_subject.is_none() && asks_for_many;
         let kinds = is_open.then(|| self.shared_texts()).into_iter().flatten();
-        let kinds = kinds.filter(|plan| {
+        let is_of = |plan: &Plan, fit: &dyn Fn(ColumnKind) -> bool| {
             let group = plan.group.as_ref();
-            group.is_some_and(|group| self.kinds[group.column].is_category)
-        });
+            group.is_some_and(|group| fit(self.kinds[group.column]))
+        };
+        let is_other = |kind: ColumnKind| !kind.is_category && !kind.is_version;
+        let (kinds, rest): (Vec<Plan>, Vec<Plan>) =
+            kinds.partition(|plan| is_of(plan, &|kind| kind.is_category));
+        let rest = rest.into_iter().filter(|plan| is_of(plan, &is_other));
+        let rest = rest.filter(|_| self.is_unnamed());
+        // Columns without names are shown by turns: many kinds of a few values say as much as others.
+        let kinds = alternating(kinds, rest.collect());
         by_subject
             .into_iter()
             .chain(kinds)
             .chain(other)
             .chain(end)
             .collect()
+    }
+
+    /// Whether the table has no names of columns.
+    fn is_unnamed(&self) -> bool {
+        (self.collection.columns.first()).is_some_and(|name| name == "column 1")
     }
 
     /// Whether it is clear which end of an order is asked for: the word means its column, or a

@@ -138,6 +138,16 @@ impl Held {
     }
 }
 
+/// Returns whether a number with dots is not the one that a value is: `3.11` is no `3.1.1`.
+fn is_other_number(asked: &str, text: &str) -> bool {
+    let is_dotted = asked.contains('.');
+    is_dotted
+        && asked != text
+        && asked
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.')
+}
+
 impl Reader<'_, '_> {
     /// Returns the values that the question contains: for each span how many records have it in each
     /// column.
@@ -606,7 +616,7 @@ impl Reader<'_, '_> {
         if asked.contains(" .") && text.contains('.') {
             return false;
         }
-        if self.is_pattern(last) {
+        if self.is_pattern(last) || is_other_number(asked, text) {
             return false;
         }
         if first == last {

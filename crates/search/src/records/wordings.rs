@@ -559,6 +559,7 @@ fn more_words_for_comparisons() {
         "Which commits owe more than 40,000?",
         "How many have debts?",
         "needs >=3.11",
+        "needs containing 3.10",
         "three-file commits",
     ];
     assert_snapshot!(heads(&mixed(), ContentKind::Json, &questions), @r#"
@@ -578,6 +579,8 @@ fn more_words_for_comparisons() {
         11 of 48 in .[] have debts_owed > 0:
     needs >=3.11
         16 of 48 in .[] have needs with ">=3.11":
+    needs containing 3.10
+        16 of 48 in .[] have needs with "3.10":
     three-file commits
         12 of 48 in .[] have files = 3:
     "#);

@@ -154,3 +154,29 @@ fn elements_of_xml_and_snapshots_with_their_children() {
     43:    uid=1_232 StaticText "23.99"
     "#);
 }
+
+#[test]
+fn kinds_of_a_table_without_names() {
+    let rows = (0..60).map(|i| {
+        format!(
+            "unit{i}\t1.{i}\t{}\t{}\torigin{}\n",
+            ["libs", "admin"][usize::from(i % 3 == 0)],
+            i * 31 % 97,
+            i * i % 29
+        )
+    });
+    let text: String = rows.collect();
+    let artifact = artifact(&text);
+    let readings = |question: &str| {
+        let page = find(&artifact, question, 400).render();
+        let readings: Vec<&str> = page
+            .lines()
+            .filter(|line| line.starts_with("Or "))
+            .collect();
+        readings.join("\n")
+    };
+    assert_snapshot!(readings("largest section by unit count"), @"
+    Or by column 3 (2 different): libs 40, admin 20
+    Or by column 5 (15 different): origin1 5, origin13 4, origin16 4, origin20 4, origin22 4, origin23 4, origin24 4, origin25 4, … 7 more
+    ");
+}
