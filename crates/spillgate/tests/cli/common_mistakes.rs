@@ -353,7 +353,7 @@ fn commands_that_are_wrong() {
     there is no store in /no/store yet
 
     $ spillgate --store /proc/x put < /proc/self/maps --max-tokens 1   [1]
-    error: /proc/x/SESSION: No such file or directory
+    error: /proc/x: No such file or directory
     hint: check that the directory exists and that you may write to it, or name
     another one with --store DIR
 

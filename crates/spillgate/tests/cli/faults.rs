@@ -12,13 +12,16 @@ use spillgate_testkit::log;
 
 use crate::tool::{Tool, feed};
 
-/// Returns the files in the sessions of the store.
+/// Returns the files of artifacts and drafts in the store.
 pub(crate) fn files(store: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for session in fs::read_dir(store).into_iter().flatten().flatten() {
-        for file in fs::read_dir(session.path()).into_iter().flatten().flatten() {
-            files.push(file.path());
-        }
+    let paths = |directory: &Path| -> Vec<PathBuf> {
+        let entries = fs::read_dir(directory).into_iter().flatten();
+        entries.flatten().map(|entry| entry.path()).collect()
+    };
+    let is_draft = |path: &PathBuf| path.to_string_lossy().contains(".draft-");
+    let mut files: Vec<PathBuf> = paths(store).into_iter().filter(is_draft).collect();
+    for directory in paths(store) {
+        files.extend(paths(&directory));
     }
     files
 }
