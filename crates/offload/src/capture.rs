@@ -35,7 +35,7 @@ const SPOOL_AT: usize = if cfg!(debug_assertions) {
     4 << 20
 };
 
-/// Bytes read at a time once a result is written to the store: enough that passing a block to the
+/// Bytes read at a time: enough that passing a block of a result that is written to the store to the
 /// hashing thread takes no noticeable time.
 const BLOCK: usize = 512 << 10;
 
@@ -139,8 +139,7 @@ pub(crate) fn capture_stream(
     reader: &mut dyn Read,
     progress: &mut dyn FnMut(u64),
 ) -> io::Result<Captured> {
-    let mut start = Vec::with_capacity(8 << 10);
-    reader.take(SPOOL_AT as u64).read_to_end(&mut start)?;
+    let start = beginning(reader, SPOOL_AT, BLOCK, progress)?;
     if start.len() < SPOOL_AT {
         let start = Bytes::from(start);
         let sha256 = Hash::of(&start);
@@ -166,6 +165,26 @@ pub(crate) fn capture_stream(
         hashing.feed(block, length);
     }
     Ok(spool.finish(origin, hashing.finish(), bytes))
+}
+
+/// Reads at most `most` bytes, in blocks, and calls `progress` with the bytes so far between them.
+fn beginning(
+    reader: &mut dyn Read,
+    most: usize,
+    block: usize,
+    progress: &mut dyn FnMut(u64),
+) -> io::Result<Vec<u8>> {
+    let mut read = Vec::with_capacity(8 << 10);
+    while read.len() < most {
+        if !read.is_empty() {
+            progress(read.len() as u64);
+        }
+        let wanted = block.min(most - read.len());
+        if reader.take(wanted as u64).read_to_end(&mut read)? < wanted {
+            break;
+        }
+    }
+    Ok(read)
 }
 
 /// Reads until the block is full or the stream ends. `Read::read_to_end` would start over with 8 KB

@@ -63,3 +63,17 @@ fn the_ends_of_a_part_are_decoded_wherever_they_are_cut() {
 fn the_hash_of_nothing() {
     assert!(sha256(b"").starts_with("e3b0c44298fc1c149afbf4c8996fb924"));
 }
+
+#[test]
+fn the_beginning_is_read_in_blocks_and_tells_how_far_it_is() {
+    for (bytes, most, told) in [
+        (3, 10, vec![]),
+        (4, 10, vec![4]),
+        (9, 10, vec![4, 8]),
+        (99, 10, vec![4, 8]),
+    ] {
+        let (stream, mut seen) = (vec![b'x'; bytes], Vec::new());
+        let read = beginning(&mut &*stream, most, 4, &mut |at| seen.push(at)).unwrap();
+        assert_eq!((read.len(), seen), (bytes.min(most), told), "{bytes}");
+    }
+}
