@@ -51,15 +51,17 @@ pub enum AddressError {
 }
 
 impl Address {
-    /// Whether a text is the address of a bucket, right or wrong, rather than the path of a
-    /// directory.
+    /// Whether a text is the address of a bucket, right or wrong (`s3:/bucket`), rather than the
+    /// path of a directory.
     #[must_use]
     pub fn is_meant(text: &str) -> bool {
-        text.split_once("://").is_some_and(|(scheme, _)| {
-            let mut letters = scheme.chars();
-            letters.next().is_some_and(|c| c.is_ascii_alphabetic())
-                && letters.all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
-        })
+        let is_known = |scheme: &&str| text.starts_with(scheme);
+        ["s3:/", "gs:/", "az:/", "file:/"].iter().any(is_known)
+            || text.split_once("://").is_some_and(|(scheme, _)| {
+                let mut letters = scheme.chars();
+                letters.next().is_some_and(|c| c.is_ascii_alphabetic())
+                    && letters.all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+            })
     }
 }
 
@@ -124,6 +126,8 @@ mod tests {
             ("file:///", Err(NoDirectory)),
             ("file://elsewhere/a", Err(NoDirectory)),
             ("s3:///a", Err(NoBucket)),
+            ("s3:/bucket/a", Err(NoBucket)),
+            ("file:/var/lib/outputs", Ok("file:///var/lib/outputs")),
             ("s3://key:secret@bucket/a", Err(Credentials)),
             ("s3://key@bucket/a", Err(Credentials)),
             ("s3://bucket/a?x=1", Err(Query)),
