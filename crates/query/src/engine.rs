@@ -31,11 +31,12 @@ const BLOCK: usize = 256 << 10;
 
 /// Settings of glibc's allocator in the child; other systems ignore them. jq frees its values one
 /// by one, by the thousands. By default, glibc would merge the freed memory again and again (fast
-/// bins) and return it to the system (trimming). Without both, a filter on half a million values
-/// takes a tenth less time. Large pages are worse: the system compacts memory for them, which
-/// tripled the time of a filter on a busy machine.
-const ALLOCATOR: &str = "glibc.malloc.mxfast=0:glibc.malloc.top_pad=67108864\
-    :glibc.malloc.trim_threshold=4294967296";
+/// bins), return it to the system (trimming), and keep only seven freed blocks of a size at hand
+/// (thread cache). With these settings, a filter on half a million values takes a third less time.
+/// Large pages are worse: the system compacts memory for them, which tripled the time of a filter on
+/// a busy machine.
+const ALLOCATOR: &str = "glibc.malloc.mxfast=0:glibc.malloc.tcache_count=65535\
+    :glibc.malloc.top_pad=67108864:glibc.malloc.trim_threshold=4294967296";
 
 /// The program that runs filters. It must call [`child_main`](crate::child_main) with the value of
 /// the environment variable [`REQUEST`](crate::REQUEST).
