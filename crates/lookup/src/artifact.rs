@@ -4,6 +4,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use spillgate_artifact::{
     ByteSource, Interrupt, Interruptible, Layout, Manifest, RawForm, ReadRange, TextPart, ViewFacts,
 };
@@ -17,6 +18,9 @@ use crate::stored_index::StoredIndex;
 
 /// Bytes read at a time while the lines of a redacted view are counted.
 const BLOCK: usize = 256 << 10;
+
+/// Maximum bytes of a view that is read into memory for a look-up. Many look-ups may run at once.
+const HELD: u64 = 2 << 20;
 
 /// A stored artifact, opened together with its view.
 #[derive(Debug)]
@@ -228,6 +232,20 @@ impl Artifact {
         });
         // The file contains the secrets.
         self.file = None;
+        Ok(self)
+    }
+
+    /// Returns the artifact with its view in memory if the view has at most [`HELD`] bytes, for a look-up
+    /// that reads the whole view several times: to copy it from the file each time takes as long as to
+    /// scan it.
+    pub fn in_memory(mut self) -> Result<Self, LookupError> {
+        if self.view.bytes() <= HELD {
+            let bytes = Bytes::from(self.view.source().bytes(0, HELD)?);
+            self.view = self.view.in_source(Arc::new(bytes));
+            if let Some(interrupt) = &self.interrupt {
+                self.view = self.view.until(interrupt);
+            }
+        }
         Ok(self)
     }
 

@@ -138,6 +138,30 @@ fn a_cancelled_look_up_reads_no_further_block() {
 }
 
 #[test]
+fn a_view_in_memory_is_read_once_and_still_cancelled() {
+    for (lines, is_held) in [(1000, true), (200_000, false)] {
+        let text = "2026-11-21 INFO all is well\n".repeat(lines).into_bytes();
+        let interrupt = Interrupt::default();
+        let source = Arc::new(Watched {
+            bytes: text.clone(),
+            reads: AtomicU64::new(0),
+            cancel: None,
+            cut: None,
+        });
+        let reads = || source.reads.load(Ordering::Relaxed);
+        let artifact = Artifact::open_until(stored(&text, &source), &interrupt).unwrap();
+        let artifact = artifact.in_memory().unwrap();
+        let before = reads();
+        assert_eq!(before, u64::from(is_held), "{lines} lines");
+        found(&artifact, "nowhere").unwrap();
+        assert_eq!(reads() == before, is_held, "{lines} lines");
+        interrupt.cancel();
+        let ended = found(&artifact, "nowhere").unwrap_err();
+        assert_eq!(ended.kind(), "cancelled", "{lines} lines");
+    }
+}
+
+#[test]
 fn a_costly_pattern_ends_amid_a_line() {
     // A search that did not end would run for minutes.
     let text = vec![b'a'; 200 << 10];

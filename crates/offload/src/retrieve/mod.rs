@@ -153,7 +153,7 @@ impl Offloader {
         handle: Handle,
         asked: &SearchQuery<'_>,
     ) -> Result<SearchPage, RetrieveError> {
-        let artifact = self.artifact(handle)?;
+        let artifact = self.artifact(handle)?.in_memory()?;
         let counter = AsShown(&**self.counter(), &marked);
         let page = search(&artifact, asked, &counter)?;
         self.retrieved(&artifact, &page.render(), Some(has_passages(&page)));
@@ -202,7 +202,7 @@ impl Offloader {
         handle: Handle,
         budget: TokenBudget,
     ) -> Result<Vec<String>, RetrieveError> {
-        let artifact = self.artifact(handle)?;
+        let artifact = self.artifact(handle)?.in_memory()?;
         let facts = &artifact.manifest().facts;
         let stats = &facts.stats;
         let lines = match stats.kind {
