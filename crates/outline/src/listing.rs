@@ -255,10 +255,12 @@ impl Listing {
             let text = format!("{} ({files})", String::from_utf8_lossy(rest));
             let mut entry = located(view, directory.offset, (2 + rank, level - 1), text)?;
             let path = String::from_utf8_lossy(path);
+            // Only between brackets `-` needs the backslash that `escape` puts before it.
+            let pattern = |path: &str| regex::escape(path).replace(r"\-", "-");
             entry.lead = Some(Lead::Grep(match self.form {
-                Form::Numbered => regex::escape(&path),
-                Form::Long => format!("^{}:", regex::escape(path.trim_end_matches('/'))),
-                Form::Paths | Form::Counted => format!("^{}", regex::escape(&path)),
+                Form::Numbered => pattern(&path),
+                Form::Long => format!("^{}:", pattern(path.trim_end_matches('/'))),
+                Form::Paths | Form::Counted => format!("^{}", pattern(&path)),
             }));
             shown.push(entry);
         }

@@ -1,6 +1,6 @@
 //! The error of a command: its kind, its message, whose fault it is, and a hint.
 
-use spillgate_untrusted::marked;
+use spillgate_untrusted::{marked, shell_word};
 use std::borrow::Cow;
 use std::io;
 use std::path::Path;
@@ -23,7 +23,6 @@ use crate::args::Args;
 use crate::examples;
 use crate::marks::redacted;
 use crate::output::{Output, Paint, When};
-use crate::wiring::quoted;
 
 /// Who is responsible for a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -207,7 +206,7 @@ fn how_it_is_used(error: &clap::Error) -> String {
         return format!("CLIENT is one of {clients}; {help}");
     }
     if ["cat", "extract", "show"].contains(&&*command) && Path::new(value).is_file() {
-        let file = quoted(value);
+        let file = shell_word(value);
         return format!(
             "`spillgate read {file}` reads a file without storing it, as grep, query, search and outline do; \
              `spillgate put {file}` stores a large one"

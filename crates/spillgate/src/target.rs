@@ -11,11 +11,12 @@ use std::sync::Arc;
 use spillgate_artifact::{Clock, Handle, Origin, Reason, SystemClock};
 use spillgate_offload::{Choice, NoLedger, Offloader, StoredSecrets};
 use spillgate_store::{ArtifactStore, FileStore, Lifetime, MemoryStore, Receipt};
+use spillgate_untrusted::shell_word;
 
 use crate::args::LimitArgs;
 use crate::failure::{Failure, Fault};
 use crate::handle_arg::HandleArg;
-use crate::wiring::{App, quoted};
+use crate::wiring::App;
 
 /// Largest file that is held in memory while it is looked into, in bytes. A larger one, and a pipe,
 /// is copied to a directory of its own until the command ends.
@@ -138,7 +139,7 @@ impl App {
         Ok(Target {
             offloader,
             handle,
-            name: quoted(name),
+            name: shell_word(name),
             _copy: copy,
         })
     }

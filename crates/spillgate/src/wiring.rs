@@ -8,6 +8,7 @@ use spillgate_llm::{ChatModel, Target};
 use spillgate_offload::{FileLedger, Ledger, Offloader, Policy};
 use spillgate_retrieval::audience;
 use spillgate_store::{ArtifactStore, Owners, Partition, Receipt, SharedStore, StoreError, Upkeep};
+use spillgate_untrusted::shell_word;
 
 use crate::args::{Common, LimitArgs};
 use crate::audit::{Audit, AuditedStore, Whose};
@@ -313,14 +314,8 @@ fn store_option(common: &Common) -> String {
     let Some(path) = &common.store else {
         return shared.to_owned();
     };
-    format!(" --store {}{shared}", quoted(&path.display().to_string()))
-}
-
-/// Returns a word as it is typed in a shell, in quotes if it needs them.
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
+    format!(
+        " --store {}{shared}",
+        shell_word(&path.display().to_string())
+    )
 }

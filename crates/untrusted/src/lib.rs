@@ -100,6 +100,30 @@ pub fn line(text: &str, most: usize) -> String {
     format!("{}…", marked[..cut].trim_end())
 }
 
+/// Returns a word as it is typed in a POSIX shell, in quotes if it needs them. A shell that reads it
+/// gets the same word; only NUL cannot be a part of one.
+///
+/// ```
+/// use spillgate_untrusted::shell_word;
+///
+/// assert_eq!(shell_word("src/main.rs"), "src/main.rs");
+/// assert_eq!(shell_word(r"\bERROR"), r"'\bERROR'");
+/// assert_eq!(shell_word("it's"), "\"it's\"");
+/// ```
+#[must_use]
+pub fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%,".contains(c);
+    // zsh reads `=name` as the path of a program.
+    if !word.is_empty() && !word.starts_with('=') && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    // Between double quotes a shell expands these.
+    match word.contains('\'') && !word.contains(['"', '$', '`', '\\', '!']) {
+        true => format!("\"{word}\""),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
 /// Returns the marked text, with [`STORED`] before each line that looks like a line written by
 /// Spillgate.
 #[must_use]
@@ -280,6 +304,12 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_shell_reads_the_word(word in r#"[a-z/.=!'"`$\\^~*\n -]{0,12}|\PC{0,9}"#) {
+            let quoted = shell_word(&word);
+            prop_assert_eq!(shlex::split(&quoted), Some(vec![word]));
+        }
+
         #[test]
         fn any_text_becomes_a_line(text in "\\PC{0,20}|[\u{1b}\n \u{202e}\u{200b}a⟨⟩]{0,30}", most in 1usize..20) {
             let line = line(&text, most);

@@ -2,7 +2,7 @@
 
 use spillgate_artifact::{ContentKind, Handle};
 use spillgate_outline::Lead;
-use spillgate_untrusted::is_hidden;
+use spillgate_untrusted::{is_hidden, shell_word};
 
 /// The purpose of a lookup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl Quoting {
     fn of(self, argument: &str) -> Option<String> {
         match self {
             Self::Json => serde_json::to_string(argument).ok(),
-            Self::Shell => shlex::try_quote(argument).ok().map(Into::into),
+            Self::Shell => (!argument.contains('\0')).then(|| shell_word(argument)),
         }
     }
 
@@ -269,7 +269,7 @@ mod tests {
         --
         also, likewise: query FILTER, find WORDS, read LINE
         --
-        find H "it's "'$(here) "now"'
+        find H 'it'\''s $(here) "now"'
         read H 3 40
         also, likewise: query FILTER
         --

@@ -4,13 +4,13 @@ use std::fmt::Write;
 
 use serde_json::json;
 use spillgate_lookup::{Case, GrepPage, GrepQuery, LookupError, PageLine, Seeker};
-use spillgate_untrusted::marked;
+use spillgate_untrusted::{marked, shell_word};
 
 use crate::args::Grep;
 use crate::failure::{Failure, Fault};
 use crate::output::{Output, Paint, Painter};
 use crate::target::TargetArg;
-use crate::wiring::{App, quoted};
+use crate::wiring::App;
 
 /// The exit code if no line matches, as of `grep`.
 const NO_MATCH: u8 = 1;
@@ -27,8 +27,8 @@ pub(crate) fn grep(app: &App, grep: &Grep, out: &Output) -> Result<u8, Failure> 
             None => failure,
             Some(_) => Failure::new("usage", Fault::Caller, failure.text()).hint(format!(
                 "the output comes before the pattern: spillgate grep {} {}",
-                quoted(&grep.regex),
-                quoted(&grep.target.0)
+                shell_word(&grep.regex),
+                shell_word(&grep.target.0)
             )),
         }
     })?;

@@ -3,16 +3,16 @@
 
 use clap_complete::Shell;
 use serde_json::json;
+use spillgate_untrusted::shell_word;
 
 use crate::args::{Init, InitShell};
 use crate::clients::own_program;
 use crate::complete::script;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::wiring::quoted;
 
 pub(crate) fn init(init: &Init, out: &Output) -> Result<u8, Failure> {
-    let program = quoted(&own_program()?);
+    let program = shell_word(&own_program()?);
     let (shell, function) = match init.shell {
         InitShell::Bash => (
             Shell::Bash,

@@ -6,7 +6,7 @@ use serde_json::json;
 use spillgate_artifact::Handle;
 use spillgate_lookup::{Page, ReadQuery, Span};
 use spillgate_offload::Offloader;
-use spillgate_untrusted::marked;
+use spillgate_untrusted::{marked, shell_word};
 
 use crate::args::Read;
 use crate::failure::Failure;
@@ -66,9 +66,9 @@ pub(crate) fn read(app: &App, read: &Read, out: &Output) -> Result<u8, Failure> 
             .max_tokens
             .map(|n| format!(" --max-tokens {n}"))
             .unwrap_or_default();
-        let path = read.path.as_deref().map(|path| path.replace('\'', "'\\''"));
+        let path = read.path.as_deref();
         let path = path
-            .map(|path| format!("--path '{path}' "))
+            .map(|path| format!("--path {} ", shell_word(path)))
             .unwrap_or_default();
         out.note(&format!(
             "next: spillgate read {} {path}{option}{tokens}{}",

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use spillgate_clients::{
     Client, Plan, Scope, State, add_hooks, has_hooks, hook_files, permit, wrap as plan,
 };
+use spillgate_untrusted::shell_word;
 
 use crate::args::{Common, LimitArgs};
 use crate::client_args::{Scopes, Wrap};
@@ -15,7 +16,6 @@ use crate::clients::{
 use crate::failure::{Failure, Fault};
 use crate::output::Output;
 use crate::settings::Settings;
-use crate::wiring::quoted;
 
 pub(crate) fn wrap(common: &Common, wrap: &Wrap, out: &Output) -> Result<u8, Failure> {
     Settings::load(common, &LimitArgs::default())?;
@@ -91,7 +91,7 @@ fn hooks(common: &Common, wrap: &Wrap, out: &Output) -> Result<u8, Failure> {
         words.push("--shared-store".to_owned());
     }
     words.extend(["hook".to_owned(), client.to_string()]);
-    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    let words: Vec<String> = words.iter().map(|word| shell_word(word)).collect();
     let records = records()?;
     let mut plans = Vec::new();
     for (scope, file) in &files {

@@ -11,13 +11,14 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
+use spillgate_untrusted::shell_word;
 
 use super::claude::SHELL;
 use super::limits;
 use crate::args::Common;
 use crate::clients::{on_path, text_of_path};
 use crate::failure::Failure;
-use crate::wiring::{GATEWAY_PAGE, quoted};
+use crate::wiring::GATEWAY_PAGE;
 
 /// Variable of the client that names the file.
 const FILE: &str = "CLAUDE_ENV_FILE";
@@ -68,7 +69,7 @@ fn line(common: &Common) -> Result<String, Failure> {
     if on_path("spillgate").is_none()
         && let Some(directory) = program.parent()
     {
-        let directory = quoted(&text_of_path(directory)?);
+        let directory = shell_word(&text_of_path(directory)?);
         parts.push(format!("\\builtin export PATH=\"$PATH\":{directory}"));
     }
     // A page of a look-up is an output of the shell, too, and must not be replaced in turn.
@@ -89,7 +90,7 @@ fn command(common: &Common, program: &Path) -> Result<String, Failure> {
         words.push("--shared-store".to_owned());
     }
     words.extend(["hook", "claude-code", "--shell-end"].map(str::to_owned));
-    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    let words: Vec<String> = words.iter().map(|word| shell_word(word)).collect();
     Ok(words.join(" "))
 }
 
@@ -97,7 +98,7 @@ fn command(common: &Common, program: &Path) -> Result<String, Failure> {
 /// (`set -x`, traps) print about our command reach the output; its failure changes no exit code.
 fn trap(command: &str) -> String {
     let action = format!("{{ {command} \"$?\" >&3 || :; }} 2>/dev/null 3>&1 >/dev/null");
-    format!("\\builtin trap {} EXIT", quoted(&action))
+    format!("\\builtin trap {} EXIT", shell_word(&action))
 }
 
 #[cfg(test)]
@@ -108,7 +109,7 @@ mod tests {
 
     #[test]
     fn the_trap_quotes_the_program() {
-        let command = format!("{} hook", quoted("/opt/it's/spillgate"));
-        assert_snapshot!(trap(&command), @r#"\builtin trap '{ '\''/opt/it'\''\'\'''\''s/spillgate'\'' hook "$?" >&3 || :; } 2>/dev/null 3>&1 >/dev/null' EXIT"#);
+        let command = format!("{} hook", shell_word("/opt/it's/spillgate"));
+        assert_snapshot!(trap(&command), @r#"\builtin trap '{ "/opt/it'\''s/spillgate" hook "$?" >&3 || :; } 2>/dev/null 3>&1 >/dev/null' EXIT"#);
     }
 }

@@ -16,6 +16,7 @@ use serde_json::json;
 use spillgate_artifact::{Clock, Ending, Origin, SystemClock, Timestamp};
 use spillgate_offload::{Choice, Outcome, PendingResult};
 use spillgate_store::keep_key_from;
+use spillgate_untrusted::shell_word;
 
 use self::live::{Live, Stream};
 use super::outcome;
@@ -23,7 +24,7 @@ use crate::args::Run;
 use crate::failure::{Failure, Fault};
 use crate::output::{Output, Paint};
 use crate::progress::CaptureProgress;
-use crate::wiring::{App, quoted};
+use crate::wiring::App;
 
 /// Pipe size in bytes: larger than the default of 64 KB, so that the command can continue while we
 /// write.
@@ -293,7 +294,7 @@ fn not_started(program: &OsString, error: &io::Error) -> Failure {
             127,
             format!(
                 "a whole line needs a shell: spillgate run -- sh -c {}",
-                quoted(&line)
+                shell_word(&line)
             ),
         ),
         io::ErrorKind::NotFound if line.starts_with('-') => (
@@ -305,7 +306,7 @@ fn not_started(program: &OsString, error: &io::Error) -> Failure {
             127,
             format!(
                 "check its name and the PATH; an alias or a function needs its shell: spillgate run -- bash -ic {}",
-                quoted(&line)
+                shell_word(&line)
             ),
         ),
         io::ErrorKind::PermissionDenied if std::path::Path::new(program).is_dir() => {
@@ -313,7 +314,10 @@ fn not_started(program: &OsString, error: &io::Error) -> Failure {
         }
         io::ErrorKind::PermissionDenied => (
             126,
-            format!("check that it may be executed: chmod +x {}", quoted(&line)),
+            format!(
+                "check that it may be executed: chmod +x {}",
+                shell_word(&line)
+            ),
         ),
         _ if error.raw_os_error() == Some(libc::ENOEXEC) => (
             126,
