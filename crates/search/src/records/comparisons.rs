@@ -360,12 +360,13 @@ impl Reader<'_, '_> {
             .or_else(|| self.column_of_number(asked[0].1.written))
             .or_else(|| self.around(asked[0].1.value, &fit_columns));
         // `Python 3.11 or newer` is the requirement `>=3.11`.
-        if best.is_none()
-            && let [(Comparison::AtLeast, asked)] = asked
+        if let [(Comparison::AtLeast, asked)] = asked
             && let Some((column, test)) = self.requirement(&format!(">={}", asked.written))
+            && (best.is_none() || self.named_just_before(column, whole.start()).is_some())
         {
             self.condition(column, test);
             self.take(whole.start(), whole.end());
+            return;
         }
         let Some(column) = best else { return };
         for (comparison, asked) in asked {

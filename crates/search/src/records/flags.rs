@@ -3,6 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use super::cell::Cell;
+use super::comparisons::ALONE;
 use super::load::Record;
 use super::pattern::Pattern;
 use super::reader::Reader;
@@ -59,6 +60,8 @@ pub(super) static PRESENT: Pattern = Pattern::new(
         r"(?i)\b([\w.-]+)\s+(?:(?:is|are|=|!=)\s+)?(?:not (?:null|empty|missing|blank)|non-?(?:null|empty)|null(?:s)? excluded|!= ?null|set|present|given|filled(?: in)?)\b".into()
     },
 );
+/// The name of a member in brackets: `a two-letter code (alpha_2)`.
+pub(super) static BRACKETED: Pattern = Pattern::new(&[&["("]], || r"\(([A-Za-z][\w.-]*)\)".into());
 /// What records do with nothing: `do not depend on anything`, `depend on nothing`.
 pub(super) static NOTHING: Pattern = Pattern::new(&[&["any", "nothing"]], || {
     r"(?i)(?:(?:\bnot|n't|n’t|\bwithout)\s+(?P<what>[a-z]+)(?:\s+(?:on|in|up))?\s+any(?:thing|one|body)?\b|\b(?P<that>[a-z]+)(?:\s+(?:on|in))?\s+nothing\b)".into()
@@ -77,9 +80,59 @@ pub(super) static UNRELEASED: Pattern = Pattern::new(&[&["release", "unstable"]]
     r"(?i)\b(?:pre-?releases?|unstable|release candidates?)\b".into()
 });
 
+/// Words for versions before the release that a question names.
+pub(super) static EARLY: Pattern =
+    Pattern::new(&[&["alpha", "beta", "rc", "release", "canar"]], || {
+        r"(?i)\b(?:alphas?|betas?|rcs?|pre-?releases?|release candidates?|canar(?:y|ies))\b".into()
+    });
+
 impl Reader<'_, '_> {
-    /// `stable versions`, `prereleases`: versions without or with a suffix.
+    /// The column of versions that words such as `stable` are about.
+    fn version_column(&self) -> Option<usize> {
+        let is_version = |column: &usize| {
+            let name = &*self.collection.columns[*column];
+            self.kinds[*column].is_version && (self.columns.len() <= 3 || name.contains("version"))
+        };
+        (0..self.columns.len()).find(is_version)
+    }
+
+    /// Adds the condition that versions begin with a number of the question and a sign. Returns
+    /// whether some do.
+    fn versions_of(&mut self, column: usize, sign: char) -> bool {
+        for found in ALONE.find_iter(self.question) {
+            let number = found.as_str().trim();
+            let test = Test::Begins(format!("{number}{sign}"));
+            let is_fit = number.contains('.') && !self.is_taken(found.start(), found.end());
+            if is_fit && self.share(column, |cell| test.holds(cell)) > 0.0 {
+                self.condition(column, test);
+                self.take(found.start(), found.end());
+                return true;
+            }
+        }
+        false
+    }
+
+    /// `the 19.2 line`, `stable 19.2 releases`: versions that begin so.
+    pub(super) fn version_lines(&mut self) {
+        const LINES: [&str; 7] = [
+            "version", "releas", "line", "seri", "patch", "branch", "build",
+        ];
+        if self.words.iter().any(|word| LINES.contains(&&*word.stem))
+            && let Some(column) = self.version_column()
+        {
+            self.versions_of(column, '.');
+        }
+    }
+
+    /// `stable versions`, `prereleases`: versions without or with a suffix, or those before a release
+    /// that is named.
     pub(super) fn releases(&mut self) {
+        let Some(column) = self.version_column() else {
+            return;
+        };
+        if EARLY.is_match(self.question) && self.versions_of(column, '-') {
+            return;
+        }
         let found = |pattern: &Pattern| {
             pattern
                 .find(self.question)
@@ -89,13 +142,6 @@ impl Reader<'_, '_> {
             (Some(span), _) => (span, false),
             (None, Some(span)) => (span, true),
             (None, None) => return,
-        };
-        let is_version = |column: &usize| {
-            let name = &*self.collection.columns[*column];
-            self.kinds[*column].is_version && (self.columns.len() <= 3 || name.contains("version"))
-        };
-        let Some(column) = (0..self.columns.len()).find(is_version) else {
-            return;
         };
         self.add(column, Test::Release, is_negated);
         self.take(span.0, span.1);
@@ -236,6 +282,14 @@ impl Reader<'_, '_> {
         self.emptiness();
         if !self.plan.conditions.is_empty() {
             return;
+        }
+        let is_lacking = LACKING.is_match(self.question);
+        for found in BRACKETED.captures_iter(self.question) {
+            let Some(name) = found.get(1) else { continue };
+            let is_meant = self.is_step(name.as_str()) && !self.asks_for_end();
+            if is_meant && self.presence(name.start(), name.end(), is_lacking) {
+                return;
+            }
         }
         for found in HAVING.captures_iter(self.question) {
             let is_told = found.get(1).is_some() || found.get(3).is_some();
@@ -457,11 +511,15 @@ impl Reader<'_, '_> {
             "many", "number", "count", "list", "which", "give", "name", "entries", "records",
             "there",
         ];
+        // `sign languages that begin with B`
+        let mut conditions = self.plan.conditions.iter();
+        let begun = conditions.find(|one| matches!(one.test, Test::Begins(_)));
+        let begun = begun.map(|one| one.column);
         let has_others = self
             .plan
             .conditions
             .iter()
-            .any(|one| one.test != Test::Release);
+            .any(|one| !matches!(one.test, Test::Release | Test::Begins(_)));
         if has_others || self.plan.has_result() {
             return;
         }
@@ -492,7 +550,9 @@ impl Reader<'_, '_> {
                 true => Test::Contains(format!("@{}", word.lower)),
                 false => Test::Has(word.lower.clone()),
             };
-            let Some(column) = self.most_held(&test, word.start) else {
+            let column = self.most_held(&test, word.start);
+            let Some(column) = column.filter(|&column| begun.is_none_or(|one| one == column))
+            else {
                 continue;
             };
             let held = self.share(column, |cell| test.holds(cell));

@@ -64,7 +64,8 @@ impl Reader<'_, '_> {
     /// `Which emirates are there?`: if nothing else was read, what is asked for is a value that several
     /// records share.
     pub(super) fn asked_kinds(&mut self) {
-        if !self.plan.conditions.is_empty() || self.plan.has_result() {
+        let compare = |one: &Condition| one.test.compares();
+        if !self.plan.conditions.iter().all(compare) || self.plan.has_result() {
             return;
         }
         for at in 0..self.words.len() {

@@ -44,7 +44,7 @@ use spillgate_text::TokenCounter;
 
 use further::with_further;
 use groups::FIGURE;
-use load::{Collection, Document, Parsed};
+use load::{Collection, Document, KEY, Parsed};
 use plan::{COUNTED, Plan, plan};
 use table::{head, table};
 use terms::is_superlative;
@@ -56,6 +56,9 @@ use crate::words::is_stop_word;
 
 /// Most records that a question without an order or a count may select: more is a common word.
 const MOST_SELECTED: usize = 2000;
+
+/// How much a list that the question names fits it, beside one with a condition.
+const NAMED_LIST: usize = 3;
 
 /// Returns a table of the records that a question asks for; `None` if it asks for none.
 ///
@@ -163,7 +166,9 @@ fn answer_of(
         .filter(|(_, plan, one)| is_meant(plan, one))
         .max_by_key(|(is_answer, plan, one)| {
             let is_listed = one.outer.is_some() && plan.names_collection;
-            let fit = plan.fit() + usize::from(one.has_names()) - usize::from(is_listed);
+            let is_named_list = usize::from(is_named_list(plan, one)) * NAMED_LIST;
+            let fit = plan.fit() + usize::from(one.has_names()) + is_named_list;
+            let fit = fit - usize::from(is_listed);
             let size = (one.columns.len() > 1, one.records.len());
             (*is_answer, fit, one.outer.is_some(), size)
         });
@@ -203,9 +208,16 @@ fn with_others(
     text
 }
 
+/// Whether the question names a list of a few texts: `Which are required?` asks for `.required[]`.
+fn is_named_list(plan: &Plan, collection: &Collection<'_>) -> bool {
+    const MOST: usize = 40;
+    let is_short = collection.columns == [KEY] && collection.records.len() <= MOST;
+    is_short && plan.names_whole_collection && plan.conditions.is_empty()
+}
+
 fn is_answerable(plan: &Plan, collection: &Collection<'_>) -> bool {
     if plan.conditions.is_empty() {
-        return plan.is_count || plan.has_result();
+        return plan.is_count || plan.has_result() || is_named_list(plan, collection);
     }
     let count = selected(&plan.conditions, collection).len();
     // That no value is so large is an answer, too.
@@ -232,11 +244,13 @@ fn patterns() -> Vec<&'static pattern::Pattern> {
         &flags::HAVING,
         &flags::LACKING,
         &flags::LACKED,
+        &flags::BRACKETED,
         &flags::NOTHING,
         &flags::ABSENT,
         &flags::PRESENT,
         &flags::RELEASED,
         &flags::UNRELEASED,
+        &flags::EARLY,
         &groups::PER,
         &groups::EACH,
         &groups::SPREAD,

@@ -547,7 +547,8 @@ impl Reader<'_, '_> {
     /// `top paths`, `fewest owners`: the most frequent values of the column that the words behind
     /// word `at` name, unless each record has its own.
     fn most_frequent(&self, at: usize, is_descending: bool, count: usize) -> Option<Group> {
-        let is_counted = ["top", "most", "fewest", "least"].contains(&&*self.words[at].lower);
+        let is_counted =
+            ["top", "most", "fewest", "least", "worst"].contains(&&*self.words[at].lower);
         let skipped = self.words.get(at + 1).and_then(number).map_or(1, |_| 2);
         let behind = self.words.get(at + skipped).filter(|_| is_counted)?;
         let (column, unit) = self.group_column(behind.start)?;

@@ -118,9 +118,10 @@ pub(super) static COUNTED: Pattern = Pattern::new(
         "quantity",
         "count",
         "total",
+        "size of",
     ]],
     || {
-        r"(?i)\bhow many\b|\b(?:number|quantity) of\b|^(?:the )?count\b|\bcount\W*$|^total\b|\bcount of\b|\btotal number\b|\bhow often\b|\bnumber\W*$".into()
+        r"(?i)\bhow many\b|\b(?:number|quantity) of\b|^(?:the )?count\b|\bcount\W*$|^total\b|\bcount of\b|\btotal number\b|\bhow often\b|\bnumber\W*$|\bsize of (?:the |this )?(?:\w+ )?(?:set|list|collection)\b".into()
     },
 );
 
@@ -156,6 +157,7 @@ pub(super) fn plan(question: &str, collection: &Collection<'_>) -> Plan {
     reader.releases();
     reader.pairs();
     reader.comparisons();
+    reader.version_lines();
     reader.beginnings(&BEGINNING);
     reader.endings();
     reader.values();

@@ -239,11 +239,34 @@ impl Reader<'_, '_> {
         };
         let held = stems.iter().filter(|stem| {
             let mut near = self.words.iter().enumerate();
-            near.any(|(at, word)| free(at) && near_to(&word) && alike(&word.stem, stem))
+            near.any(|(at, word)| {
+                free(at)
+                    && near_to(&word)
+                    && alike(&word.stem, stem)
+                    && !self.is_in_other_name(at, stems)
+            })
         });
         let held = held.count() as f64;
         // A nested name need not be told in full.
         held * held / stems.len().max(1) as f64 + held / 10.0
+    }
+
+    /// Whether a word is a part of a name that is not that of a column: `node` in `node_modules`.
+    fn is_in_other_name(&self, at: usize, stems: &[String]) -> bool {
+        let name = self.joined(at, &['_']);
+        let within = |word: &&Word| name.start <= word.start && word.end <= name.end;
+        let mut words = self.words.iter().filter(within);
+        self.question[name.clone()].contains('_')
+            && !words.all(|word| stems.iter().any(|stem| alike(&word.stem, stem)))
+    }
+
+    /// Where a word with what signs join to it stands.
+    pub(super) fn joined(&self, at: usize, signs: &[char]) -> std::ops::Range<usize> {
+        let word = &self.words[at];
+        let is_part = |c: char| c.is_alphanumeric() || signs.contains(&c);
+        let start = self.question[..word.start].trim_end_matches(is_part).len();
+        let rest = &self.question[word.end..];
+        start..word.end + rest.find(|c| !is_part(c)).unwrap_or(rest.len())
     }
 
     /// The column that the words near byte `at` name best, if any do.

@@ -668,7 +668,7 @@ pub(super) fn alike(word: &str, name: &str) -> bool {
     const LEAST: usize = 3;
     const ROOT: usize = 5;
     const ENDING: usize = 2;
-    const SAME: [[&str; 2]; 41] = [
+    const SAME: [[&str; 2]; 46] = [
         ["cost", "price"],
         ["ow", "owe"],
         ["earn", "gross"],
@@ -710,6 +710,11 @@ pub(super) fn alike(word: &str, name: &str) -> bool {
         ["made", "author"],
         ["written", "author"],
         ["licenc", "licens"],
+        ["msrv", "rust"],
+        ["execut", "bin"],
+        ["command", "bin"],
+        ["enabl", "featur"],
+        ["feel", "felt"],
     ];
     let (short, long) = match word.len() < name.len() {
         true => (word, name),

@@ -11,7 +11,7 @@ use super::plan::COUNTED;
 use super::reader::DENYING;
 use super::reader::Reader;
 use super::terms::{NUMBERS, Word, alike, is_asking, is_superlative, squeezed};
-use super::test::{Test, requirement};
+use super::test::{Condition, Test, requirement, selected};
 use crate::words::is_stop_word;
 
 /// Fewest letters of a stem that is looked for as a value.
@@ -251,7 +251,8 @@ impl Reader<'_, '_> {
             let is_dotted = self.question[..at].ends_with(" .");
             let is_in_lists = columns.keys().all(|&column| self.has_lists(column));
             let best = columns
-                .into_iter()
+                .iter()
+                .map(|(&column, held)| (column, held))
                 .filter(|(_, held)| held.count() < all)
                 .filter(|(column, held)| !self.has_member(*column, &held.text))
                 // What merely has something of that name in a list is not meant, unless it is one of
@@ -280,14 +281,17 @@ impl Reader<'_, '_> {
             let Some((column, held)) = best else {
                 continue;
             };
-            let (is_end, text) = (held.whole == 0, held.text);
+            let (is_end, text) = (held.whole == 0, held.text.clone());
             // `builds` need not be the name `build`.
             let rest = self.question[at..].strip_prefix(&*text);
             let is_same = rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
-            let is_weak = first == last && !is_same;
+            // Of `Portugal (PRT)`, each may be in another column.
+            let behind = self.question[self.words[last].end..].trim_start();
+            let is_weak = first == last && !is_same || behind.starts_with('(');
             // `licenses` is no `/LICENSE` at the end of a path.
             let asked = &self.question[at..self.words[last].end];
-            if is_end && !asked.eq_ignore_ascii_case(&text) && first == last {
+            let is_other = !asked.eq_ignore_ascii_case(&text) || self.is_hyphened(first);
+            if is_end && is_other && first == last {
                 continue;
             }
             if is_end {
@@ -296,6 +300,10 @@ impl Reader<'_, '_> {
                     false => self.add(column, Test::Ends(text), is_negated),
                 }
                 self.take(at, self.words[last].end);
+                continue;
+            }
+            let others = columns.keys().copied().filter(|&other| other != column);
+            if !is_negated && self.pair(column, others.min(), &text, (first, last)) {
                 continue;
             }
             let known = self
@@ -320,6 +328,61 @@ impl Reader<'_, '_> {
                 self.excluded.push(last);
             }
         }
+    }
+
+    /// `Liverpool v Everton`: values of two columns, if the question has two values of a column that
+    /// nothing joins and another column has such values, too. Returns whether this is so.
+    fn pair(
+        &mut self,
+        column: usize,
+        other: Option<usize>,
+        text: &str,
+        (first, last): (usize, usize),
+    ) -> bool {
+        const JOINING: [&str; 4] = ["or", "and", "nor", "plus"];
+        let Some(other) = other.filter(|&other| !self.has_lists(other)) else {
+            return false;
+        };
+        let mut before = (0..first).rev().skip_while(|&at| !self.values_taken[at]);
+        let before = before.next().map_or(0, |at| self.words[at].end);
+        let between = &self.question[before..self.words[first].start];
+        let is_joined = between.contains([',', '/'])
+            || between
+                .split(' ')
+                .any(|word| JOINING.contains(&&*word.to_lowercase()));
+        let is_known = |one: &Condition| {
+            one.column == column
+                && !one.is_negated
+                && matches!(&one.test, Test::Is(texts) if texts.len() == 1)
+        };
+        let mut conditions = self.plan.conditions.clone();
+        let known = conditions.iter_mut().find(|one| is_known(one));
+        let Some(known) =
+            known.filter(|one| !is_joined && self.share(other, |cell| one.test.holds(cell)) > 0.0)
+        else {
+            return false;
+        };
+        // If none is named, the first column is that of the first value.
+        let named = |column| self.naming(column, 0, usize::MAX / 4);
+        let is_even = named(column).total_cmp(&named(other)).is_eq();
+        let (one, two) = match is_even {
+            true => (column.min(other), column.max(other)),
+            false => (column, other),
+        };
+        known.column = one;
+        conditions.push(Condition {
+            column: two,
+            test: Test::Is(vec![text.to_owned()]),
+            is_negated: false,
+            is_weak: true,
+        });
+        let is_pair = !selected(&conditions, self.collection).is_empty();
+        if is_pair {
+            self.plan.conditions = conditions;
+            self.take(self.words[first].start, self.words[last].end);
+            self.values_taken[first..=last].fill(true);
+        }
+        is_pair
     }
 
     /// Whether a word beside a value names a list that may have it: `borders CHE`, `CHE among the
@@ -410,11 +473,8 @@ impl Reader<'_, '_> {
     /// Whether word `at` is a part of the name of a column: `python` in `requires_python`.
     fn is_in_column(&self, at: usize) -> bool {
         let word = &self.words[at];
-        let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
-        let start = self.question[..word.start].trim_end_matches(is_part).len();
-        let rest = &self.question[start..];
-        let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
-        end > word.end - word.start && self.is_column(&rest[..end])
+        let name = self.joined(at, &['_', '-']);
+        name.len() > word.end - word.start && self.is_column(&self.question[name])
     }
 
     /// Whether a text is the last step of the name of a column.
@@ -439,6 +499,12 @@ impl Reader<'_, '_> {
             && asked.bytes().all(|byte| byte.is_ascii_uppercase())
             && asked.eq_ignore_ascii_case(text)
             && self.question.contains(|c: char| c.is_lowercase())
+    }
+
+    /// Whether a word is a part of one with hyphens: `macro` in `proc-macro`.
+    fn is_hyphened(&self, at: usize) -> bool {
+        let word = &self.words[at];
+        self.question[..word.start].ends_with('-') || self.question[word.end..].starts_with('-')
     }
 
     /// Whether words of which a text looks like one word are the whole name of a column: the crate
@@ -580,17 +646,28 @@ impl Reader<'_, '_> {
         if is_small(first) {
             return;
         }
-        let mut key = self.words[first].lower.clone();
-        let mut has_small = false;
-        for last in first + 1..self.words.len().min(first + LONGEST_VALUE) {
-            if is_small(last) {
-                has_small = true;
-                continue;
-            }
-            key.push_str(&self.words[last].lower);
-            if has_small {
-                let span = spans.entry(key.clone()).or_default();
-                span.push((first, last, false));
+        // `build scripts were executed`: `build-script-executed`.
+        let form = |at: usize, is_single: bool| {
+            let word = &*self.words[at].lower;
+            let single = word.strip_suffix('s').filter(|one| one.len() > 3);
+            single.filter(|_| is_single).unwrap_or(word)
+        };
+        for is_single in [false, true] {
+            let mut key = form(first, is_single).to_owned();
+            let mut has_small = false;
+            for last in first + 1..self.words.len().min(first + LONGEST_VALUE) {
+                if is_small(last) {
+                    has_small = true;
+                    continue;
+                }
+                key.push_str(form(last, is_single));
+                let known = spans
+                    .get(&key)
+                    .is_some_and(|all| all.contains(&(first, last, false)));
+                if has_small && !known {
+                    let span = spans.entry(key.clone()).or_default();
+                    span.push((first, last, false));
+                }
             }
         }
     }
@@ -770,7 +847,9 @@ impl Reader<'_, '_> {
             let whole = column.map(|column| (column, test));
             if let Some((column, test)) = whole.or_else(|| self.requirement(text)) {
                 self.condition(column, test);
-                self.take(part.start(), part.end());
+                // `python >=3.11` names the column.
+                let before = self.named_just_before(column, part.start());
+                self.take(before.unwrap_or(part.start()), part.end());
                 self.spans_taken.push((part.start(), part.end()));
             }
         }
@@ -788,6 +867,14 @@ impl Reader<'_, '_> {
         };
         let column = (0..self.columns.len()).filter(|_| is_exact).find(is_held)?;
         Some((column, test))
+    }
+
+    /// Where the word just before byte `at` begins, if it names a column.
+    pub(super) fn named_just_before(&self, column: usize, at: usize) -> Option<usize> {
+        let mut before = self.words.iter().rev().filter(|word| word.end <= at);
+        let names =
+            |word: &&Word| (self.columns[column].iter()).any(|stem| alike(&word.stem, stem));
+        before.next().filter(names).map(|word| word.start)
     }
 
     /// Whether a test holds for any value of any record.

@@ -729,6 +729,109 @@ fn units_of_columns_years_that_are_not_told_and_even_groups() {
 }
 
 #[test]
+fn lines_of_versions() {
+    let suffixes = ["", "-alpha.1", "-rc.1", "-canary-1"];
+    let versions: Vec<String> = (0..48)
+        .map(|i| {
+            format!(
+                "{}.{}.{}{}",
+                i / 24 + 1,
+                i % 24 / 8,
+                i % 8 / 4,
+                suffixes[i % 4]
+            )
+        })
+        .collect();
+    let text = json!({ "versions": versions }).to_string();
+    let questions = [
+        "Which stable 1.2 releases exist?",
+        "all final versions in the 2.0 line",
+        "Which alpha or rc prereleases came before 1.2.0 final?",
+        "versions newer than 2.1",
+        "How many stable versions?",
+    ];
+    assert_snapshot!(heads(&text, ContentKind::Json, &questions), @r#"
+    Which stable 1.2 releases exist?
+        2 of 48 in .versions[] have key without a suffix (a release), key beginning with "1.2.":
+    all final versions in the 2.0 line
+        2 of 48 in .versions[] have key without a suffix (a release), key beginning with "2.0.":
+    Which alpha or rc prereleases came before 1.2.0 final?
+        3 of 48 in .versions[] have key beginning with "1.2.0-":
+    versions newer than 2.1
+        12 of 48 in .versions[] have key > 2.1 (as versions):
+    How many stable versions?
+        12 of 48 in .versions[] have key without a suffix (a release):
+    "#);
+}
+
+#[test]
+fn values_that_stand_beside_others() {
+    let teams = ["Ajax", "Bolton", "Celtic", "Dinamo"];
+    let all: Vec<Value> = (0..48)
+        .map(|i| {
+            json!({
+                "played": format!("2024-0{}-{:02}", i % 6 + 1, i % 27 + 1),
+                "at_home": teams[i % 4],
+                "away": teams[(i / 4 + i + 1) % 4],
+                "goals": i % 5,
+                "kind": (["proc-macro", "lib"][i % 2]),
+                "reason": (["build-script-executed", "artifact"][i % 3 % 2]),
+                "path": format!("src/{}", ["macro", "main"][i % 2]),
+                "name": (["Malay Sign Language", "Bengali", "Bulgarian Sign Language", "Welsh"][i * 3 % 7 % 4]),
+                "borders": if i % 9 == 2 { json!(["DIN"]) } else { json!(["BOL"]) },
+                "needs_python": (["^1", ">=3.11", ">=3.9"][i % 3]),
+                "words": (["python", "text"][i % 2]),
+                "version": format!("{}.{}.0", i % 4 + 1, i),
+                "alpha_2": if i % 4 == 0 { json!(format!("a{i}")) } else { Value::Null },
+                "bin": if i % 6 == 1 { json!({"run": "run.js"}) } else { Value::Null },
+            })
+        })
+        .collect();
+    let text =
+        json!({"matches": all, "required": ["at_home", "away", "played", "goals"]}).to_string();
+    let questions = [
+        "When did Celtic host Ajax?",
+        "Celtic v Ajax",
+        "home matches of Celtic or Ajax",
+        "How many build scripts were executed?",
+        "number of proc macro matches",
+        "sign languages that begin with B",
+        "Which need Python 3.11 or newer?",
+        "need python >=3.11",
+        "Which have a two-letter code (alpha_2)?",
+        "How many ship an executable?",
+        "Which are required?",
+        "size of the resolved set",
+    ];
+    assert_snapshot!(heads(&text, ContentKind::Json, &questions), @r#"
+    When did Celtic host Ajax?
+        3 of 48 in .matches[] have at_home = Celtic, away = Ajax:
+    Celtic v Ajax
+        3 of 48 in .matches[] have at_home = Celtic, away = Ajax:
+    home matches of Celtic or Ajax
+        24 of 48 in .matches[] have at_home = Celtic or Ajax:
+    How many build scripts were executed?
+        32 of 48 in .matches[] have reason = build-script-executed:
+    number of proc macro matches
+        24 of 48 in .matches[] have kind = proc-macro:
+    sign languages that begin with B
+        14 of 48 in .matches[] have name beginning with "B", name with "sign":
+    Which need Python 3.11 or newer?
+        16 of 48 in .matches[] have needs_python with ">=3.11":
+    need python >=3.11
+        16 of 48 in .matches[] have needs_python = >=3.11:
+    Which have a two-letter code (alpha_2)?
+        12 of 48 in .matches[] have alpha_2 present:
+    How many ship an executable?
+        8 of 48 in .matches[] have bin present:
+    Which are required?
+        4 of 4 in .required[]:
+    size of the resolved set
+        48 of 48 in .matches[]:
+    "#);
+}
+
+#[test]
 fn of_a_long_path_the_end_is_shown() {
     let path =
         "/usr/lib/a/rather/long/path/of/more/than/eighty/characters/in/all/as/such/paths/are/1.py";
