@@ -4,6 +4,7 @@ use rustc_hash::FxHashSet;
 
 use super::cell::Cell;
 use super::comparisons::ALONE;
+use super::groups::is_person;
 use super::load::Record;
 use super::pattern::Pattern;
 use super::reader::Reader;
@@ -27,7 +28,7 @@ pub(super) static LACKING: Pattern = Pattern::new(
         "null", "not know",
     ]],
     || {
-        r"(?i)\b(?:without|out of|lack(?:s|ing)?|miss(?:es|ing)|with no|(?:had|has|have|having) no|(?:(?:do|does|did)(?: not|(?:n't|n’t)) (?:have|set|declare|list|specify|define)|(?:is|are)(?: not|(?:n't|n’t)) having)|omit(?:s|ting)?|nobody(?: is)?|no one(?: is)?|(?:^|[:;,]\s*|for which |where )no|with(?: an?)? (?:empty|missing|unknown|blank|null)|(?:do|does|did)(?: not| we not|(?:n't|n’t))(?: we)? know|not know(?:n)?)\s+(?:an?\s+|the\s+|any\s+|its\s+|their\s+)?(?:single\s+|one\s+|minimum\s+)?".into()
+        r"(?i)\b(?:without|out of|lack(?:s|ing)?|miss(?:es|ing)|[a-z]{2,} no|(?:(?:do|does|did)(?: not|(?:n't|n’t)) (?:have|set|declare|list|specify|define)|(?:is|are)(?: not|(?:n't|n’t)) having)|omit(?:s|ting)?|nobody(?: is)?|no one(?: is)?|(?:^|[:;,]\s*|for which |where )no|with(?: an?)? (?:empty|missing|unknown|blank|null)|(?:do|does|did)(?: not| we not|(?:n't|n’t))(?: we)? know|not know(?:n)?)\s+(?:an?\s+|the\s+|any\s+|its\s+|their\s+)?(?:single\s+|one\s+|minimum\s+)?".into()
     },
 );
 /// Words behind it: `whose license is missing`, `where license is null`.
@@ -250,6 +251,8 @@ impl Reader<'_, '_> {
 
     /// `with a bin field`, `without a license`: a column that only some records have.
     pub(super) fn having(&mut self) {
+        /// Most words of the name of a member.
+        const REACH: usize = 4;
         for found in PRESENT.captures_iter(self.question) {
             let Some(name) = found.get(1) else { continue };
             if self.is_step(name.as_str()) && self.presence(name.start(), name.end(), false) {
@@ -261,11 +264,10 @@ impl Reader<'_, '_> {
             self.presence(name.start(), name.end(), true);
         }
         for found in LACKING.find_iter(self.question) {
-            const REACH: usize = 4;
             let behind = self.words.iter().filter(|word| word.start >= found.end());
             let end = behind.take(REACH).last().map(|word| word.end);
-            if let Some(end) = end {
-                self.presence(found.end(), end, true);
+            if end.is_some_and(|end| self.presence(found.end(), end, true)) {
+                self.take(found.start(), found.end());
             }
         }
         for found in NOTHING.captures_iter(self.question) {
@@ -295,9 +297,19 @@ impl Reader<'_, '_> {
             let is_told = found.get(1).is_some() || found.get(3).is_some();
             let Some(name) = found.get(2) else { continue };
             let is_column = self.is_step(name.as_str());
+            // `have a common name`: the name may be of several words.
+            let behind = self.words.iter().filter(|word| word.start >= name.start());
+            let end = behind
+                .take(REACH)
+                .last()
+                .map_or(name.end(), |word| word.end);
             if (is_told || self.is_optional_member(name.as_str()))
                 && is_column
                 && self.presence(name.start(), name.end(), false)
+                || is_told
+                    && !is_column
+                    && !self.asks_for_end()
+                    && self.presence(name.start(), end, false)
                 || self.some_of((name.start(), name.end()))
             {
                 return;
@@ -534,6 +546,7 @@ impl Reader<'_, '_> {
             let is_head = at == 1 && self.words.len() == 2 && word.lower.ends_with('s');
             if self.is_asked(at) && !is_kind
                 || is_head
+                || is_person(word) && self.persons().is_some()
                 || self.taken[at]
                 || word.lower.len() < LEAST
                 || is_stop_word(&word.lower)

@@ -98,6 +98,13 @@ fn unit_of(word: &str) -> Option<Unit> {
     }
 }
 
+/// Whether a word asks for people.
+pub(super) fn is_person(word: &Word) -> bool {
+    const PEOPLE: &str = "people person user customer team author maintainer owner vendor";
+    let single = word.lower.trim_end_matches('s');
+    PEOPLE.split(' ').any(|name| name == single)
+}
+
 impl Reader<'_, '_> {
     /// `how many per year`, `which state has the most airports`, `different states`.
     pub(super) fn grouped(&mut self) {
@@ -275,8 +282,7 @@ impl Reader<'_, '_> {
 
     /// The column of names of people, if the question asks `who` and several records share a name.
     fn person(&self) -> Option<usize> {
-        const PEOPLE: [&str; 4] = ["maintainer", "author", "owner", "vendor"];
-        let named = |word: &Word| PEOPLE.contains(&&*word.lower) && !self.names_column(word);
+        let named = |word: &Word| is_person(word) && !self.names_column(word);
         let asks = |word: &Word| word.lower == "who" || named(word);
         self.words
             .iter()
@@ -293,21 +299,13 @@ impl Reader<'_, '_> {
 
     /// The column of names of people, if that is what the word behind byte `at` asks for.
     fn people_behind(&self, at: usize) -> Option<(usize, Option<Unit>)> {
-        const PEOPLE: [&str; 6] = [
-            "people",
-            "persons",
-            "users",
-            "customers",
-            "teams",
-            "authors",
-        ];
         let next = self.words.iter().find(|word| word.start >= at)?;
-        let person = PEOPLE.contains(&&*next.lower).then(|| self.persons())?;
+        let person = is_person(next).then(|| self.persons())?;
         person.map(|column| (column, None))
     }
 
     /// The column of names of people, if several records share a name.
-    fn persons(&self) -> Option<usize> {
+    pub(super) fn persons(&self) -> Option<usize> {
         const PEOPLE: &str = "login author user owner assigne custom client request actor creator committ employe person report sender maintain respons vendor";
         let is_person = |stem: &String| PEOPLE.split(' ').any(|name| name == stem);
         let mut fit = (0..self.columns.len()).filter(|&column| {

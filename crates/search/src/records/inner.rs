@@ -16,7 +16,7 @@ const MOST_SHOWN: usize = 3;
 const LEAST_WORDS: usize = 2;
 
 /// Returns the paths of the values whose keys have most words of the question, with their texts;
-/// none if no keys have at least two.
+/// none if no keys have at least two, and no last key is one.
 pub(super) fn inner(record: &Json<'_>, asked: &[String]) -> Vec<(String, String)> {
     let mut search = Search {
         asked,
@@ -74,9 +74,11 @@ impl Search<'_> {
             let is_exact = stems.contains(word);
             (is_exact || stems.iter().any(|stem| alike(word, stem))).then_some((at, is_exact))
         });
+        let is_whole = !stems.is_empty() && stems.iter().all(|stem| self.asked.contains(stem));
         Step {
             key: key.to_owned(),
             words: words.collect(),
+            is_whole,
         }
     }
 
@@ -87,7 +89,13 @@ impl Search<'_> {
         words.sort_by_key(|(at, is_exact)| (*at, !is_exact));
         words.dedup_by_key(|(at, _)| *at);
         let exact = words.iter().filter(|(_, is_exact)| *is_exact).count();
-        let score = (words.len(), exact);
+        // The whole name of a member deep inside tells as much as two words.
+        let is_whole = path.len() > 1 && path.last().is_some_and(|last| last.is_whole);
+        let count = match is_whole {
+            true => words.len().max(LEAST_WORDS),
+            false => words.len(),
+        };
+        let score = (count, exact);
         let Some(cell) = Cell::of_json(value) else {
             return;
         };
@@ -108,4 +116,6 @@ impl Search<'_> {
 struct Step {
     key: String,
     words: Vec<(usize, bool)>,
+    /// Whether all its words are words of the question.
+    is_whole: bool,
 }

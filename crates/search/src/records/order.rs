@@ -156,6 +156,11 @@ impl Reader<'_, '_> {
         self.end_of_order().is_some()
     }
 
+    /// Whether `top` is a part of `top-level`, which asks for no end.
+    pub(super) fn is_level(&self, word: &Word) -> bool {
+        word.lower == "top" && self.question[word.end..].starts_with("-level")
+    }
+
     /// The word of the question that asks for an end of an order.
     fn end_of_order(&self) -> Option<(usize, Vec<Superlative<'_>>)> {
         const WEAK: [&str; 8] = [
@@ -164,7 +169,7 @@ impl Reader<'_, '_> {
         let ends = self.words.iter().enumerate().find_map(|(at, word)| {
             let senses = superlatives(&word.lower);
             let name = senses.first()?.name;
-            if self.taken[at] || self.is_in_name(at) || self.is_bound(at) {
+            if self.taken[at] || self.is_in_name(at) || self.is_bound(at) || self.is_level(word) {
                 return None;
             }
             // `first` and `last` name people and parts, too; `at most` was read.
@@ -547,8 +552,7 @@ impl Reader<'_, '_> {
     /// `top paths`, `fewest owners`: the most frequent values of the column that the words behind
     /// word `at` name, unless each record has its own.
     fn most_frequent(&self, at: usize, is_descending: bool, count: usize) -> Option<Group> {
-        let is_counted =
-            ["top", "most", "fewest", "least", "worst"].contains(&&*self.words[at].lower);
+        let is_counted = ["top", "most", "fewest", "least"].contains(&&*self.words[at].lower);
         let skipped = self.words.get(at + 1).and_then(number).map_or(1, |_| 2);
         let behind = self.words.get(at + skipped).filter(|_| is_counted)?;
         let (column, unit) = self.group_column(behind.start)?;

@@ -176,7 +176,7 @@ impl Reader<'_, '_> {
         const NOUNS: &str = "request test interest west northwest southwest midwest forest guest manifest digest contest harvest quest rest nest suggest invest honest pytest rust";
         const LEAST: usize = 6;
         let lower = &*word.lower;
-        is_superlative(lower)
+        is_superlative(lower) && !self.is_level(word)
             || lower.len() >= LEAST
                 && lower.ends_with("est")
                 && !NOUNS.split(' ').any(|noun| noun == lower)
@@ -542,7 +542,12 @@ impl Reader<'_, '_> {
         });
         let mut fit: Vec<(f64, usize)> =
             fit.map(|column| (self.closeness(column), column)).collect();
-        fit.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        // A column of few values says more than one of nearly as many as there are records.
+        let many = |column: usize| !self.is_category(column);
+        fit.sort_by(|a, b| {
+            let order = b.0.total_cmp(&a.0);
+            order.then((many(a.1), a.1).cmp(&(many(b.1), b.1)))
+        });
         let columns = fit.into_iter().map(|(_, column)| column);
         let plan = |column| Plan {
             group: Some(values_of(column)),

@@ -458,7 +458,8 @@ fn only(
     let inner = whole
         .map(|whole| inner(whole, &plan.asked))
         .unwrap_or_default();
-    for (path, text) in inner.iter().rev() {
+    let told = members_told(plan, record, collection);
+    for (path, text) in inner.iter().chain(&told).rev() {
         let line = format!(
             "{}\t{}",
             cut(path, LONG_CELL_CHARS),
@@ -482,6 +483,27 @@ fn only(
         let lines = &lines[..least.min(lines.len())];
         fitted(head, lines, budget, least, counter)
     })
+}
+
+/// What the record has in maps for the keys that conditions name: `dependencies.debug`.
+fn members_told(
+    plan: &Plan,
+    record: &Record<'_>,
+    collection: &Collection<'_>,
+) -> Vec<(String, String)> {
+    let told = |condition: &Condition| {
+        let (Test::Is(texts), Some(Cell::Members(members))) =
+            (&condition.test, record.get(condition.column))
+        else {
+            return None;
+        };
+        let is_told = |key: &str| texts.iter().any(|text| text.eq_ignore_ascii_case(key));
+        let (key, value) = members.iter().find(|(key, _)| is_told(key))?;
+        let name = &collection.columns[condition.column];
+        let text = Cell::of_json(value)?.listed().into_owned();
+        Some((format!("{name}.{key}"), text))
+    };
+    plan.conditions.iter().filter_map(told).collect()
 }
 
 /// The members of the only record: first those that are asked for, then the others that are short.

@@ -668,7 +668,7 @@ pub(super) fn alike(word: &str, name: &str) -> bool {
     const LEAST: usize = 3;
     const ROOT: usize = 5;
     const ENDING: usize = 2;
-    const SAME: [[&str; 2]; 46] = [
+    const SAME: [[&str; 2]; 50] = [
         ["cost", "price"],
         ["ow", "owe"],
         ["earn", "gross"],
@@ -715,6 +715,10 @@ pub(super) fn alike(word: &str, name: &str) -> bool {
         ["command", "bin"],
         ["enabl", "featur"],
         ["feel", "felt"],
+        ["describ", "summari"],
+        ["descript", "summari"],
+        ["address", "url"],
+        ["fetch", "download"],
     ];
     let (short, long) = match word.len() < name.len() {
         true => (word, name),

@@ -12,7 +12,7 @@ use super::reader::DENYING;
 use super::reader::Reader;
 use super::terms::{NUMBERS, Word, alike, is_asking, is_superlative, squeezed};
 use super::test::{Condition, Test, requirement, selected};
-use crate::words::is_stop_word;
+use crate::words::{camel_parts, is_stop_word};
 
 /// Fewest letters of a stem that is looked for as a value.
 const LEAST_STEM: usize = 4;
@@ -34,8 +34,18 @@ static NAME: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Stems of words that say that something depends on what follows.
-const NEEDS: [&str; 9] = [
-    "depend", "dep", "need", "requir", "use", "import", "includ", "featur", "pull",
+const NEEDS: [&str; 11] = [
+    "depend",
+    "dep",
+    "need",
+    "requir",
+    "use",
+    "import",
+    "includ",
+    "featur",
+    "pull",
+    "constraint",
+    "ask",
 ];
 
 /// The first and last words of a value in the question, and whether it is the opposite of the value
@@ -236,10 +246,16 @@ impl Reader<'_, '_> {
     /// Values of columns that the question contains.
     pub(super) fn values(&mut self) {
         let mut found: Vec<_> = self.held().into_iter().collect();
-        let needs = self.asks_for_needs();
-        // Longer values first: `New York` is not `York`.
-        found.sort_by_key(|((first, last, _), _)| (std::cmp::Reverse(last - first), *first));
+        let asks_for_needs = self.asks_for_needs();
+        // What needs something comes first, then longer values: `New York` is not `York`.
+        found.sort_by_key(|((first, last, _), _)| {
+            let is_owner = asks_for_needs && self.is_owner(*first, *last);
+            (!is_owner, std::cmp::Reverse(last - first), *first)
+        });
+        let mut owner = None;
         for ((first, last, is_opposite), columns) in found {
+            let is_owner = asks_for_needs && self.is_owner(first, last);
+            let needs = asks_for_needs && !is_owner;
             if self.taken[first..=last].iter().any(|&taken| taken) {
                 continue;
             }
@@ -250,10 +266,13 @@ impl Reader<'_, '_> {
             let is_number = first_word.bytes().all(|byte| byte.is_ascii_digit());
             let is_dotted = self.question[..at].ends_with(" .");
             let is_in_lists = columns.keys().all(|&column| self.has_lists(column));
+            // Its own words do not name the column of a value.
+            let values_taken = self.values_taken.clone();
+            self.values_taken[first..=last].fill(true);
             let best = columns
                 .iter()
                 .map(|(&column, held)| (column, held))
-                .filter(|(_, held)| held.count() < all)
+                .filter(|(column, held)| held.count() < all && owner != Some(*column))
                 .filter(|(column, held)| !self.has_member(*column, &held.text))
                 // What merely has something of that name in a list is not meant, unless it is one of
                 // a few labels.
@@ -278,16 +297,20 @@ impl Reader<'_, '_> {
                         .then(a.1.count().cmp(&b.1.count()))
                         .then(b.0.cmp(&a.0))
                 });
+            self.values_taken = values_taken;
             let Some((column, held)) = best else {
                 continue;
             };
             let (is_end, text) = (held.whole == 0, held.text.clone());
+            owner = owner.or((is_owner && !self.has_lists(column)).then_some(column));
             // `builds` need not be the name `build`.
             let rest = self.question[at..].strip_prefix(&*text);
             let is_same = rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
             // Of `Portugal (PRT)`, each may be in another column.
             let behind = self.question[self.words[last].end..].trim_start();
-            let is_weak = first == last && !is_same || behind.starts_with('(');
+            let is_code = |rest: &str| rest.bytes().take(2).all(|byte| byte.is_ascii_uppercase());
+            let has_code = behind.strip_prefix('(').is_some_and(is_code);
+            let is_weak = first == last && !is_same || has_code;
             // `licenses` is no `/LICENSE` at the end of a path.
             let asked = &self.question[at..self.words[last].end];
             let is_other = !asked.eq_ignore_ascii_case(&text) || self.is_hyphened(first);
@@ -477,6 +500,36 @@ impl Reader<'_, '_> {
         name.len() > word.end - word.start && self.is_column(&self.question[name])
     }
 
+    /// Whether the word before word `at` says that it is the name of a record: `what terser gets
+    /// installed?`, `version of requests`.
+    fn asks_for_record(&self, at: usize) -> bool {
+        match at.checked_sub(1).map(|at| &*self.words[at].lower) {
+            Some("what") => !self.names_column(&self.words[at]),
+            Some("of") => !self.plan.is_count && !self.asks_for_end(),
+            _ => false,
+        }
+    }
+
+    /// Whether a word is, as it is written, a word of the name of a column that most records have.
+    fn is_part_of_name(&self, word: &str) -> bool {
+        let word = word.trim_end_matches('s');
+        let records = &self.collection.records;
+        let is_common = |column: usize| {
+            records.iter().filter(|record| record.has(column)).count() * 2 > records.len()
+        };
+        self.collection
+            .columns
+            .iter()
+            .enumerate()
+            .any(|(column, name)| {
+                let last = name.rsplit('.').next().unwrap_or_default();
+                let parts = last.split(|c: char| !c.is_alphanumeric());
+                let mut parts = parts.flat_map(camel_parts);
+                let is_word = |part: &str| part.trim_end_matches('s').eq_ignore_ascii_case(word);
+                parts.any(is_word) && is_common(column)
+            })
+    }
+
     /// Whether a text is the last step of the name of a column.
     fn is_column(&self, text: &str) -> bool {
         let mut columns = self.collection.columns.iter();
@@ -529,8 +582,38 @@ impl Reader<'_, '_> {
     /// Whether the question asks what depends on something.
     pub(super) fn asks_for_needs(&self) -> bool {
         // `Which version is used?` asks for no user.
-        let mut words = self.words.iter().filter(|word| word.lower != "used");
-        words.any(|word| NEEDS.contains(&&*word.stem))
+        let mut words = self.words.iter().enumerate();
+        // Nor does `import-in-the-middle`.
+        words.any(|(at, word)| {
+            word.lower != "used" && NEEDS.contains(&&*word.stem) && !self.is_hyphened(at)
+        })
+    }
+
+    /// Whether a value is what needs something, rather than what is needed: `which Python does X
+    /// need`, `X's requirement on Y`, `requires_python of X`.
+    fn is_owner(&self, first: usize, last: usize) -> bool {
+        const BESIDE: [&str; 7] = [
+            "the", "top", "level", "package", "crate", "module", "project",
+        ];
+        const REVERSE: [&str; 5] = ["reverse", "reversed", "who", "dependents", "dependants"];
+        let behind = &self.question[self.words[last].end..];
+        let next = self.words.get(last + 1);
+        let before = (0..first).rev().map(|at| &*self.words[at].lower);
+        let before = before.into_iter().find(|word| !BESIDE.contains(word));
+        let needs = next.is_some_and(|next| {
+            NEEDS.contains(&&*next.stem) || ["accept", "declare", "want"].contains(&&*next.lower)
+        });
+        let is_reverse = || {
+            self.words
+                .iter()
+                .any(|word| REVERSE.contains(&&*word.lower))
+        };
+        let does = |word: &Word| ["does", "do", "did"].contains(&&*word.lower);
+        match before {
+            Some("does" | "do" | "did") if needs => true,
+            Some("of" | "by") => !is_reverse() && !self.words.iter().any(does),
+            _ => behind.starts_with("'s ") || behind.starts_with("’s "),
+        }
     }
 
     /// Whether word `at` is what something depends on: `needs X`, `depends on X`.
@@ -672,6 +755,23 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// The words of a value without the `s` of several such values.
+    fn without_plural<'q>(
+        &self,
+        asked: &'q str,
+        text: &str,
+        first: usize,
+        column: usize,
+    ) -> &'q str {
+        // `P2s` are several `P2`.
+        match asked.strip_suffix('s') {
+            Some(one) if one.ends_with(|c: char| c.is_ascii_digit()) => one,
+            // `open bugs` have the label `bug`.
+            Some(one) if one == text && first > 0 && self.has_lists(column) => one,
+            _ => asked,
+        }
+    }
+
     /// Whether a value is meant by words that look like it: not a common word, and short ones in
     /// their own case.
     pub(super) fn is_meant(&self, text: &str, first: usize, last: usize, column: usize) -> bool {
@@ -681,13 +781,7 @@ impl Reader<'_, '_> {
         let is_dotted = text.starts_with('.') && self.question[..start].ends_with('.');
         let start = start - usize::from(is_dotted);
         let asked = &self.question[start..self.words[last].end];
-        // `P2s` are several `P2`.
-        let asked = match asked.strip_suffix('s') {
-            Some(one) if one.ends_with(|c: char| c.is_ascii_digit()) => one,
-            // `open bugs` have the label `bug`.
-            Some(one) if one == text && first > 0 && self.has_lists(column) => one,
-            _ => asked,
-        };
+        let asked = self.without_plural(asked, text, first, column);
         let text = text.trim();
         // `ext .py` is no `ext.py`.
         if asked.contains(" .") && text.contains('.') {
@@ -726,7 +820,9 @@ impl Reader<'_, '_> {
             let is_item = asked == text
                 && self.has_lists(column)
                 && before.is_some_and(|word| word == "of" || word == "list");
-            let is_asked = self.is_asked(first) && !is_first && !is_item && !is_beside;
+            let is_record = asked == text && self.liking(column, false) > 0.0;
+            let is_what = is_record && self.asks_for_record(first);
+            let is_asked = self.is_asked(first) && !is_first && !is_item && !is_beside && !is_what;
             if self.is_kind(first, column) {
                 return true;
             }
@@ -753,6 +849,10 @@ impl Reader<'_, '_> {
             if self.is_category(column) && is_derived() {
                 return text.len() > SHORT || !self.names_column(word);
             }
+            // `depends on requests`: what follows is what is needed.
+            if is_same && self.has_lists(column) && self.is_needed(first) {
+                return true;
+            }
             if is_stop_word(&word.lower) || text.len() <= SHORT {
                 let has_signs = text
                     .bytes()
@@ -764,13 +864,12 @@ impl Reader<'_, '_> {
                     && (has_signs
                         || !is_stop_word(&word.lower) && (self.is_category(column) || is_name));
             }
-            // `depends on requests`: what follows is what is needed.
-            if is_same && self.has_lists(column) && self.is_needed(first) {
-                return true;
-            }
             let is_proper = is_same && first > 0 && text.starts_with(char::is_uppercase);
             // A word that names a column is not its value.
-            return !self.names_other(word, column) || is_same && (is_named || is_proper);
+            // The record `requests` is not meant by a column `requested`.
+            return !self.names_other(word, column)
+                || is_same && (is_named || is_proper)
+                || is_record && !self.is_part_of_name(&word.lower);
         }
         if asked != text && (self.is_column(asked) || self.is_name_of_column(text, first, last)) {
             return false;

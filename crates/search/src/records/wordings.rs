@@ -832,6 +832,67 @@ fn values_that_stand_beside_others() {
 }
 
 #[test]
+fn what_needs_something_and_what_is_needed() {
+    let names = [
+        "requests",
+        "body-parser",
+        "import-meta",
+        "terser",
+        "debug",
+        "chart",
+    ];
+    let packages: serde_json::Map<String, Value> = (0..6)
+        .map(|i| {
+            let needs = json!({names[(i + 1) % 6]: format!("^{i}.1"), "ms": "2.0"});
+            let record = json!({
+                "version": format!("{i}.0.7"),
+                "requested": i == 3,
+                "integrity": format!("sha512-{i}abc"),
+                "needs_python": format!(">=3.{i}"),
+                "dependencies": needs,
+                "scripts": if i == 5 { json!(null) } else { json!("build") },
+            });
+            (format!("node_modules/{}", names[i]), record)
+        })
+        .chain((0..6).map(|i| {
+            (
+                format!("node_modules/other-{i}"),
+                json!({"version": "1.0.0"}),
+            )
+        }))
+        .collect();
+    let text = json!({ "packages": packages }).to_string();
+    let questions = [
+        "body-parser's requirement on import-meta",
+        "Which range of import-meta does body-parser ask for?",
+        "version constraint for import-meta declared by top-level body-parser",
+        "needs_python of terser",
+        "Which needs import-meta?",
+        "import-meta integrity",
+        "version of requests",
+        "How many declare no dependencies?",
+    ];
+    assert_snapshot!(answers(&text, ContentKind::Json, &questions), @r#"
+    body-parser's requirement on import-meta
+        1 of 12 in .packages[] have key ending with "/body-parser", dependencies = import-meta: | key, node_modules/body-parser | version, 1.0.7
+    Which range of import-meta does body-parser ask for?
+        1 of 12 in .packages[] have key ending with "/body-parser", dependencies = import-meta: | key, node_modules/body-parser | version, 1.0.7
+    version constraint for import-meta declared by top-level body-parser
+        1 of 12 in .packages[] have key ending with "/body-parser", dependencies = import-meta: | key, node_modules/body-parser | version, 1.0.7
+    needs_python of terser
+        1 of 12 in .packages[] have key ending with "/terser": | key, node_modules/terser | version, 3.0.7
+    Which needs import-meta?
+        1 of 12 in .packages[] have dependencies = import-meta: | key, node_modules/body-parser | version, 1.0.7
+    import-meta integrity
+        1 of 12 in .packages[] have key ending with "/import-meta": | key, node_modules/import-meta | version, 2.0.7
+    version of requests
+        1 of 12 in .packages[] have key ending with "/requests": | key, node_modules/requests | version, 0.0.7
+    How many declare no dependencies?
+        6 of 12 in .packages[] have dependencies absent: | key | node_modules/other-0
+    "#);
+}
+
+#[test]
 fn of_a_long_path_the_end_is_shown() {
     let path =
         "/usr/lib/a/rather/long/path/of/more/than/eighty/characters/in/all/as/such/paths/are/1.py";
