@@ -19,11 +19,17 @@ const MOST_WORDS: usize = 32;
 /// Most bytes of a field that are read.
 const LONGEST_FIELD: usize = 2 << 10;
 
-/// What a tool's score counts if its name has a word of the query in another form: `list_issues` is not
-/// meant by `issue 7`.
+/// What the score of a tool that reads counts if its name has a word of the query in another form:
+/// `list_issues` is not meant by `issue 7`. Tools that write often take one thing or several.
 const OTHER_FORM: f64 = 0.9;
 /// Words that say nothing in a question about a text, but name operations of tools.
 const OPERATIONS: [&str; 6] = ["find", "get", "give", "list", "show", "tell"];
+/// What such a word counts: people also say it without meaning an operation.
+const OPERATION: f64 = 0.4;
+/// Words that say nothing in a task, in addition to the usual stop words. They are rare in the texts of
+/// tools, so that they would count much.
+const LIGHT: &str = "again already anything area around away both called everything like named need now once onto see \
+    something take together tool want yet two three four five six seven eight nine ten";
 
 /// Words that mean the same in the names of tools and in what people ask for, one group per line.
 /// A word may be in several groups.
@@ -41,7 +47,7 @@ const SYNONYMS: &str = "
     move rename
     copy duplicate clone
     directory folder
-    page website site url
+    page website site url web
     navigate open visit browse go
     screenshot picture photo image capture
     click press tap
@@ -71,27 +77,102 @@ const SYNONYMS: &str = "
     text content
     commit repository git
     size length
+    close shut
+    start begin launch run
+    stop finish end
+    clear reset empty wipe clean
+    delete remove unset
+    click press tap hit push
+    select choose pick option
+    select dropdown menu combobox
+    move put rename
+    accept confirm dismiss handle
+    dialog alert popup prompt confirmation
+    field box input textbox form
+    video film movie clip record
+    weather forecast temperature
+    icon logo image
+    sound audio media music image picture
+    verify check assert ensure confirm test validate sure
+    visible seen appear display
+    wait sleep pause delay
+    undo revert reset unstage restore rollback
+    load import restore
+    switch checkout change
+    fix correct repair edit
+    calculate compute sum
+    config configuration setting option preference
+    info metadata size bytes large largest big biggest
+    highlight frame outline border mark
+    echo repeat
+    mock stub fake simulate
+    scroll wheel
+    mouse pointer cursor
+    coordinate position location point
+    log history latest recent
+    request call api
+    env environment variable
+    file document
+    entire whole full complete
 ";
 
 /// A word of a query.
 struct Asked {
     stem: String,
+    weight: f64,
     /// Stems of words that mean the same.
     same: Vec<String>,
 }
 
 impl Asked {
-    fn new(stems: &Stems, stem: String) -> Self {
-        let mut same = Vec::new();
-        for group in SYNONYMS.lines() {
-            let group = group.split_ascii_whitespace().map(|word| stems.stem(word));
-            let group: Vec<String> = group.collect();
-            if group.contains(&stem) {
-                same.extend(group.into_iter().filter(|other| *other != stem));
-            }
-        }
-        Self { stem, same }
+    /// `groups` are the stems of the synonyms.
+    fn new(groups: &[Vec<String>], stem: String) -> Self {
+        let of_stem = groups.iter().filter(|group| group.contains(&stem));
+        let same = of_stem.flatten().filter(|other| **other != stem);
+        let same = same.cloned().collect();
+        let weight = match OPERATIONS.contains(&&*stem) {
+            true => OPERATION,
+            false => 1.0,
+        };
+        Self { stem, weight, same }
     }
+
+    /// Returns the words of a task that say what it asks for, each once; if it has nothing but usual words, these.
+    fn all(stems: &Stems, task: &str) -> Vec<Self> {
+        let light: HashSet<String> = words(stems, LIGHT).into_iter().collect();
+        let all = words(stems, task);
+        let says = |word: &String| {
+            OPERATIONS.contains(&&**word) || !is_stop_word(word) && !light.contains(word)
+        };
+        let undone = undone(task).map(|word| stems.stem(&word));
+        let mut asked: Vec<String> = all
+            .iter()
+            .filter(|word| says(word))
+            .cloned()
+            .chain(undone)
+            .collect();
+        if asked.is_empty() {
+            asked = all;
+        }
+        let mut seen = HashSet::new();
+        asked.retain(|word| seen.insert(word.clone()));
+        asked.truncate(MOST_WORDS);
+        let groups: Vec<Vec<String>> = SYNONYMS.lines().map(|group| words(stems, group)).collect();
+        let asked = asked.into_iter().map(|stem| Self::new(&groups, stem));
+        asked.collect()
+    }
+}
+
+/// Returns `unstaged` for `not yet staged`, and the like.
+fn undone(task: &str) -> impl Iterator<Item = String> {
+    const WITHIN: usize = 3;
+    let words: Vec<&str> = parts(task).collect();
+    (0..words.len()).filter_map(move |at| {
+        let is_not = words[at].eq_ignore_ascii_case("not");
+        let mut next = words[at + 1..].iter().take(WITHIN);
+        let done = next.find(|word| word.to_lowercase().ends_with("ed"));
+        done.filter(|_| is_not).map(|word| format!("un{word}"))
+    })
 }
 
 /// A field of an entry: its text and its weight.
@@ -104,6 +185,8 @@ pub struct NamedEntry<'a> {
     pub fields: Vec<Field<'a>>,
     /// What it does.
     pub operation: Operation,
+    /// What its score counts: 1, or less if something else speaks against it.
+    pub weight: f64,
 }
 
 impl NamedEntry<'_> {
@@ -129,17 +212,7 @@ pub struct RankedEntry {
 pub fn rank_entries(query: &str, entries: &[NamedEntry<'_>]) -> Vec<RankedEntry> {
     let stems = Stems::new();
     let task = task_in(query);
-    let mut asked = words(&stems, task);
-    let all = asked.clone();
-    asked.retain(|word| !is_stop_word(word) || OPERATIONS.contains(&&**word));
-    if asked.is_empty() {
-        asked = all; // nothing but usual words
-    }
-    let mut seen = HashSet::new();
-    asked.retain(|word| seen.insert(word.clone()));
-    asked.truncate(MOST_WORDS);
-    let asked = asked.into_iter().map(|stem| Asked::new(&stems, stem));
-    let asked: Vec<Asked> = asked.collect();
+    let asked = Asked::all(&stems, task);
     let counted: Vec<Vec<Counted>> = entries
         .iter()
         .map(|entry| {
@@ -156,7 +229,8 @@ pub fn rank_entries(query: &str, entries: &[NamedEntry<'_>]) -> Vec<RankedEntry>
     let has_other_form = |entry: &NamedEntry<'_>| {
         let is_asked = |word: &str| asked.iter().any(|asked| asked.stem == stems.stem(word));
         let mut words = parts(entry.name());
-        words.any(|word| !forms.contains(&word.to_lowercase()) && is_asked(word))
+        !entry.operation.writes()
+            && words.any(|word| !forms.contains(&word.to_lowercase()) && is_asked(word))
     };
     let operation = Operation::of_task(&stems, task);
     let is_named = |entry: &NamedEntry<'_>| {
@@ -170,7 +244,8 @@ pub fn rank_entries(query: &str, entries: &[NamedEntry<'_>]) -> Vec<RankedEntry>
         .map(|(at, fields)| {
             let scores = asked.iter().zip(&worth);
             let score = scores.map(|(word, worth)| worth * saturated(word, fields, &usual));
-            let score = score.sum::<f64>() * entries[at].operation.fit(operation);
+            let score =
+                score.sum::<f64>() * entries[at].operation.fit(operation) * entries[at].weight;
             let score = match has_other_form(&entries[at]) {
                 true => score * OTHER_FORM,
                 false => score,
@@ -248,7 +323,7 @@ fn worth(word: &Asked, entries: &[Vec<Counted>]) -> f64 {
         entries.iter().filter(has).count() as f64,
         entries.len() as f64,
     );
-    (1.0 + (all - with + 0.5) / (with + 0.5)).ln()
+    word.weight * (1.0 + (all - with + 0.5) / (with + 0.5)).ln()
 }
 
 fn saturated(word: &Asked, fields: &[Counted], usual: &[f64]) -> f64 {
@@ -291,6 +366,7 @@ mod tests {
         let entries = tools.map(|(name, description)| NamedEntry {
             fields: vec![(name, 3.0), (description, 1.0)],
             operation: Operation::of_tool(name, description, None),
+            weight: 1.0,
         });
         for (query, want) in [
             ("rename a file", vec!["move_file"]),
@@ -315,6 +391,23 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_done_is_undone() {
+        for (task, want) in [
+            ("what is not yet staged?", "unstaged"),
+            (
+                "files that are Not committed or not really added",
+                "uncommitted unadded",
+            ),
+            ("do not stage it", ""),
+            ("not", ""),
+            ("", ""),
+        ] {
+            let words: Vec<String> = undone(task).collect();
+            assert_eq!(words.join(" "), want, "{task}");
+        }
+    }
+
+    #[test]
     fn what_is_asked_for_and_what_a_tool_does_count() {
         let tools = [
             (
@@ -334,6 +427,7 @@ mod tests {
         let entries = tools.map(|(name, description, is_read_only)| NamedEntry {
             fields: vec![(name, 3.0), (description, 1.0)],
             operation: Operation::of_tool(name, description, is_read_only),
+            weight: 1.0,
         });
         let queries = [
             "Which issues are there?",

@@ -8,23 +8,29 @@ use std::sync::LazyLock;
 use crate::words::Stems;
 
 /// Kinds of operations, each with its verbs. A verb may have several.
-const VERBS: [(Operation, &str); 4] = [
+const VERBS: [(Operation, &str); 5] = [
     (
         Operation::READ,
         "get read view display fetch retrieve load show list enumerate search find look query lookup see check describe \
-        count inspect return print capture take tell",
+        count inspect return print capture tell open verify wait highlight screenshot snapshot",
     ),
     (
         Operation::CREATE,
-        "create make new add generate build insert open start write set up post send reply answer record save report",
+        "create make new add generate build insert open start write set up post send reply answer record save report \
+        connect link note remember",
     ),
     (
         Operation::UPDATE,
-        "update edit change modify replace alter patch set rename move write",
+        "update edit change modify replace alter patch set rename move write make",
     ),
     (
         Operation::DELETE,
         "delete remove erase drop discard destroy clear forget close",
+    ),
+    (
+        Operation::WRITE,
+        "press click type enter fill drag upload scroll hover hit push tap submit turn switch execute apply merge commit \
+        stage put attach store keep accept dismiss resize choose pick undo",
     ),
 ];
 
@@ -69,7 +75,9 @@ impl Operation {
             return Self::READ;
         }
         let stems = Stems::new();
-        let name = words(name).take(FIRST);
+        // `notes` and `links` are things.
+        let is_one = |word: &&str| !word.ends_with('s') || word.ends_with("ss");
+        let name = words(name).take(FIRST).filter(is_one);
         let verb = name.chain(words(description).take(1));
         let mut verbs = verb.map(|word| Self::of_verb(&stems, word));
         match verbs.find(|operation| *operation != Self::default()) {
@@ -92,6 +100,11 @@ impl Operation {
     fn of_verb(stems: &Stems, word: &str) -> Self {
         let known = STEMS.get(&stems.stem(word));
         known.copied().unwrap_or_default()
+    }
+
+    /// Whether it may be other than reading.
+    pub(crate) fn writes(self) -> bool {
+        self.0 & Self::WRITE.0 != 0
     }
 
     /// Returns by how much the score of a tool that does this counts for a task that asks for `asked`.
@@ -188,7 +201,8 @@ mod tests {
             ("delete_file", "Reads", Some(true), Operation::READ),
             ("delete_file", "", Some(false), Operation::DELETE),
             ("git_commit", "Commits", Some(false), Operation::WRITE),
-            ("git_commit", "Commits", None, Operation::default()),
+            ("git_commit", "Commits", None, Operation::WRITE),
+            ("notes", "", None, Operation::default()),
         ] {
             let tool = Operation::of_tool(name, description, is_read_only);
             assert_eq!(tool, want, "{name}");

@@ -219,6 +219,11 @@ impl BuiltinTools {
         self.found.lock().get(name).cloned()
     }
 
+    /// Forgets a tool that the last search looked through.
+    pub(crate) fn forget_found(&self, name: &str) {
+        self.found.lock().remove(name);
+    }
+
     /// Records that the list grows by these tools, and forgets the oldest ones above a limit.
     pub(crate) fn grow<'t>(&self, names: impl IntoIterator<Item = &'t str>) {
         let mut grown = self.grown.lock();

@@ -121,8 +121,25 @@ impl Session {
         .boxed()
     }
 
-    /// Answers a call by name with an error for the model.
-    async fn refuse_call(&self, id: &str, generation: Generation, what: String) {
+    /// Returns why a direct call of a tool that a search has listed is not passed on: it lacks required
+    /// arguments. The error of a server seldom says how to call the tool.
+    pub(crate) fn lacks_arguments(&self, call: &CallParams<'_>) -> Option<String> {
+        if !self.builtin_tools.has_grown_by(&call.name) {
+            return None;
+        }
+        let tool = self.builtin_tools.found(&call.name)?;
+        let arguments = call.arguments.map_or("{}", RawValue::get);
+        let missing = tool.missing(arguments);
+        if missing.is_empty() {
+            return None;
+        }
+        // The tool may have changed since the search, so the server gets the next call.
+        self.builtin_tools.forget_found(&call.name);
+        Some(tool.incomplete(arguments, &missing, true))
+    }
+
+    /// Answers a call with an error for the model.
+    pub(crate) async fn refuse_call(&self, id: &str, generation: Generation, what: String) {
         let told = self.gateway().offloader.presented(what);
         let result = generation.complete(&result_of(&told, true));
         self.to_client(frame::line(frame::response(id, &result)))
@@ -138,13 +155,14 @@ impl Session {
     ) -> String {
         #[derive(Deserialize)]
         struct Asked {
-            #[serde(alias = "words", alias = "name")]
-            query: String,
+            #[serde(alias = "query", alias = "words", alias = "name")]
+            task: String,
         }
-        let query = arguments.and_then(object::<Asked>).map(|asked| asked.query);
+        let query = arguments.and_then(object::<Asked>).map(|asked| asked.task);
         let query = query.filter(|query| !query.trim().is_empty());
         let Some(query) = query else {
-            let what = "`query` is missing: give words or the name of a tool".to_owned();
+            let what =
+                "`task` is missing: give what the tool has to do, or the name of a tool".to_owned();
             return result_of(&offloader.presented(what), true);
         };
         match self.tools(meta).await {
@@ -225,6 +243,6 @@ fn checked(
         return Ok(direct);
     }
     let inner = tool.unwrapped(&direct.arguments);
-    direct.arguments = inner.ok_or_else(|| tool.incomplete(&missing))?;
+    direct.arguments = inner.ok_or_else(|| tool.incomplete(&direct.arguments, &missing, false))?;
     Ok(direct)
 }

@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use spillgate_artifact::SessionId;
-use spillgate_mcp::{Envelope, RequestId, messages, object, span_in};
+use spillgate_mcp::{Envelope, Generation, RequestId, messages, object, span_in};
 use spillgate_offload::History;
 use spillgate_transport::{Connector, ServerEvent, Sink};
 use spillgate_upstream::{InFlight, Server, invalid_params};
@@ -264,6 +264,12 @@ impl Session {
                     self.call_own(key, id.get(), call, &incoming.headers);
                 }
                 return;
+            }
+            Some(call) if envelope.id.is_some() => {
+                if let (Some(what), Some(id)) = (self.lacks_arguments(call), envelope.id) {
+                    let generation = Generation::of_meta(call.meta);
+                    return self.refuse_call(id.get(), generation, what).await;
+                }
             }
             // If the message has an id, it is a request with this method name, and the server
             // answers it.

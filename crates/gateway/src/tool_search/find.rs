@@ -11,6 +11,7 @@ use spillgate_text::TokenCounter;
 use spillgate_untrusted::{is_hidden, line};
 
 use super::form::form;
+use super::repair::{Repaired, repaired};
 use super::{CALL, FIND};
 
 /// Most tokens of the answer to a search.
@@ -45,9 +46,11 @@ fn next_listed(name: &str) -> String {
     format!("{name} is in your list of tools now. Call it, with your values in place of <…>.\n")
 }
 
-/// Share of the best score from which a tool may well be the right one. With it, all right tools of the tuned
-/// half of `evaluation/tools` are close, on average among three.
-const CLOSE: f64 = 0.7;
+/// Share of the best score from which a tool may well be the right one. Of 251 tasks, some of them in
+/// unusual words, the right tool has 0.8 of the best score in five of six; a small model seldom chooses well among many.
+const CLOSE: f64 = 0.8;
+/// Most tools by which a search lets the list grow.
+const MOST_LISTED: usize = 3;
 
 /// Weights of the fields of a tool in the ranking.
 const NAME: f64 = 3.0;
@@ -55,6 +58,9 @@ const TITLE: f64 = 2.0;
 const SERVER: f64 = 1.0;
 const DESCRIPTION: f64 = 1.0;
 const PARAMETERS: f64 = 0.5;
+
+/// What the score of a tool without arguments counts for a task with values.
+const NO_PLACE: f64 = 0.85;
 
 /// A tool of a server.
 #[derive(Debug, Clone)]
@@ -126,15 +132,24 @@ impl Tool {
         let Some(form) = form(&self.schema) else {
             return format!("  arguments: {}\n", self.arguments());
         };
-        let (name, required) = (Value::from(&*self.name), form.required);
-        let mut text = match is_listed {
-            true => format!("  {} {required}\n", self.name),
-            false => format!("  {CALL} {{\"name\": {name}, \"arguments\": {required}}}\n"),
-        };
+        let mut text = self.call_with(&form.required, is_listed);
         if !form.optional.is_empty() {
             text.push_str(&format!("  optional: {}\n", form.optional));
         }
         text
+    }
+
+    /// Returns a call with these arguments, in a line of its own.
+    fn call_with(&self, arguments: &str, is_listed: bool) -> String {
+        let call = format!(
+            "{{\"name\": {}, \"arguments\": {arguments}}}",
+            Value::from(&*self.name)
+        );
+        match is_listed {
+            // The shape in which small models write calls.
+            true => format!("  {call}\n"),
+            false => format!("  {CALL} {call}\n"),
+        }
     }
 
     /// Returns the schema of the arguments as short as it can be written.
@@ -169,18 +184,23 @@ impl Tool {
         has_all.then(|| inner.to_owned())
     }
 
-    /// Returns the error for a call without required arguments.
-    pub(crate) fn incomplete(&self, missing: &[&str]) -> String {
-        let missing: Vec<String> = missing
-            .iter()
-            .map(|name| format!("`{}`", line(name, 60)))
-            .collect();
-        format!(
-            "nothing was called: {} needs {}:\n{}{NEXT}",
-            self.name,
-            line(&missing.join(", "), SHORT),
-            self.call(false)
-        )
+    /// Returns the error for a call without required arguments. If it has them under other names, the
+    /// error contains the right call. The call is one of the tool itself if it `is_listed`.
+    pub(crate) fn incomplete(&self, arguments: &str, missing: &[&str], is_listed: bool) -> String {
+        let quoted = |names: &mut dyn Iterator<Item = &str>| {
+            let names: Vec<String> = names.map(|name| format!("`{}`", line(name, 60))).collect();
+            line(&names.join(", "), SHORT)
+        };
+        let needs = quoted(&mut missing.iter().copied());
+        let head = format!("nothing was called: {} needs {needs}", self.name);
+        match repaired(&self.schema, arguments, missing) {
+            Some(Repaired { arguments, wrong }) => format!(
+                "{head} and has no {}. Now make this call:\n{}",
+                quoted(&mut wrong.iter().map(|name| &**name)),
+                self.call_with(&arguments, is_listed)
+            ),
+            None => format!("{head}:\n{}{NEXT}", self.call(is_listed)),
+        }
     }
 
     /// Returns the names of the arguments; a `*` marks those that are required.
@@ -208,7 +228,8 @@ impl Tool {
 }
 
 /// Returns a task without its values, which say nothing about the tool: quoted texts, paths and
-/// numbers go, and URLs are named by their kind. If nothing is left, returns the task.
+/// numbers go, and URLs and selectors (`#name`) are named by their kind. If nothing is left, returns the
+/// task.
 fn purpose(query: &str) -> String {
     let unquoted = without_quotes(query);
     let words = unquoted.split_whitespace().filter_map(|word| {
@@ -216,8 +237,12 @@ fn purpose(query: &str) -> String {
         let bare = word.trim_matches(is_mark);
         let is_path =
             bare.starts_with(['/', '~']) || bare.starts_with("./") || bare.contains(":\\");
+        let is_selector = bare
+            .strip_prefix('#')
+            .is_some_and(|id| id.starts_with(char::is_alphabetic));
         match bare {
             _ if bare.contains("://") => Some("url"),
+            _ if is_selector => Some("element"),
             _ if is_path || bare.bytes().all(|byte| byte.is_ascii_digit()) => None,
             _ => Some(word),
         }
@@ -266,14 +291,16 @@ struct Match<'t> {
 
 /// Returns the tools that match a task, best first.
 fn ranked<'t>(query: &str, tools: &'t [Arc<Tool>]) -> Vec<Match<'t>> {
-    match ranked_by_words(&purpose(query), tools) {
-        none if none.is_empty() => ranked_by_words(query, tools),
+    let purpose = purpose(query);
+    let has_values = purpose.split_whitespace().ne(query.split_whitespace());
+    match ranked_by_words(&purpose, has_values, tools) {
+        none if none.is_empty() => ranked_by_words(query, has_values, tools),
         ranked => ranked,
     }
 }
 
-/// Returns the tools that match any of the words, best first.
-fn ranked_by_words<'t>(query: &str, tools: &'t [Arc<Tool>]) -> Vec<Match<'t>> {
+/// Returns the tools that match any of the words, best first. `has_values` is whether the task has values.
+fn ranked_by_words<'t>(query: &str, has_values: bool, tools: &'t [Arc<Tool>]) -> Vec<Match<'t>> {
     let parameters: Vec<String> = tools.iter().map(|tool| tool.parameters()).collect();
     let entries: Vec<_> = tools
         .iter()
@@ -289,6 +316,10 @@ fn ranked_by_words<'t>(query: &str, tools: &'t [Arc<Tool>]) -> Vec<Match<'t>> {
                     (parameters, PARAMETERS),
                 ],
                 operation: Operation::of_tool(&tool.name, &tool.description, is_read_only),
+                weight: match has_values && parameters.is_empty() {
+                    true => NO_PLACE,
+                    false => 1.0,
+                },
             }
         })
         .collect();
@@ -407,7 +438,10 @@ fn entries<'t>(
             names if names.is_empty() => format!("{head}\n"),
             names => format!("{head}\n  arguments: {names}\n"),
         };
-        let has_room = at < MOST_CALLS && (*is_close || !lists(tool));
+        let has_room = match lists(tool) {
+            true => at < MOST_LISTED && *is_close,
+            false => at < MOST_CALLS,
+        };
         let fits = |entry: &String| has_room && counter.count(entry) <= left;
         let Some(entry) = [whole, names].into_iter().find(fits) else {
             others.push(&*tool.name);
@@ -527,6 +561,10 @@ mod tests {
                 "commit with the message and don't push",
             ),
             (r"read C:\notes\a.txt and ./b", "read and"),
+            (
+                "press #buy, then close issue #7",
+                "press element then close issue #7",
+            ),
             ("/home/me", "/home/me"),
             ("\"invoices\"", "\"invoices\""),
             ("", ""),

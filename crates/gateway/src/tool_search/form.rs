@@ -150,7 +150,7 @@ impl Writer<'_> {
 }
 
 /// Returns the type of a value, other than `null`; empty if the schema names none.
-fn kind(schema: &Value) -> &str {
+pub(super) fn kind(schema: &Value) -> &str {
     match &schema["type"] {
         Value::String(kind) => kind,
         Value::Array(kinds) => {

@@ -8,6 +8,7 @@
 pub(crate) mod call;
 pub(crate) mod find;
 mod form;
+mod repair;
 
 use std::collections::BTreeMap;
 
@@ -172,7 +173,7 @@ pub(crate) fn definitions(servers: &[String], grows: bool) -> String {
     }
     let purpose = match grows {
         // Small models guess the names of tools otherwise.
-        true => "Call this first: a tool can be called only after this has found it. Servers:",
+        true => "The only tool until it has found others: finds the tool for a task. Servers:",
         false => "First step for any task: finds the tool that does it. Servers:",
     };
     let find = json!({
@@ -180,8 +181,9 @@ pub(crate) fn definitions(servers: &[String], grows: bool) -> String {
         "description": format!("{purpose} {names}"),
         "inputSchema": {
             "type": "object",
-            "properties": {"query": {"type": "string", "description": "the task in words, such as: rename a file"}},
-            "required": ["query"],
+            // Not `query`: for a task that itself is a search, small models gave the words of that search.
+            "properties": {"task": {"type": "string", "description": "what the tool has to do, such as: rename a file"}},
+            "required": ["task"],
         },
         "annotations": {"readOnlyHint": true},
     });

@@ -177,7 +177,7 @@ async fn tools_of_another_spillgate_are_found() {
         let mut client = client(names, search(&[], &[]));
         listed(&mut client, &json!({})).await;
         listed(&mut client, &json!({"cursor": "2"})).await;
-        let found = call(&mut client, FIND, &json!({"query": "open a door"})).await;
+        let found = call(&mut client, FIND, &json!({"task": "open a door"})).await;
         assert!(
             found.contains("\nopen_door\n  spillgate_call_tool "),
             "{found}"
@@ -193,9 +193,9 @@ async fn tools_of_another_spillgate_are_found() {
 async fn a_search_finds_tools_that_can_be_called() {
     for names in [&["files"][..], &["files", "git"]] {
         let mut client = client(names, search(&[], &[]));
-        let found = call(&mut client, FIND, &json!({"query": "remove a file"})).await;
-        let named = call(&mut client, FIND, &json!({"query": "read_file"})).await;
-        let nothing = call(&mut client, FIND, &json!({"query": "zebra"})).await;
+        let found = call(&mut client, FIND, &json!({"task": "remove a file"})).await;
+        let named = call(&mut client, FIND, &json!({"task": "read_file"})).await;
+        let nothing = call(&mut client, FIND, &json!({"task": "zebra"})).await;
         let missing = call(&mut client, FIND, &json!({})).await;
         let all = [found, named, nothing, missing].join("\n---\n");
         match names.len() {
@@ -219,7 +219,7 @@ async fn a_search_finds_tools_that_can_be_called() {
             Call spillgate_find_tools again with what the tool has to do, such as "read a file", or with a name.
 
             ---
-            error: `query` is missing: give words or the name of a tool
+            error: `task` is missing: give what the tool has to do, or the name of a tool
             "#),
             // `deny` keeps a tool out of the search, too.
             _ => assert_snapshot!(all, @r#"
@@ -241,7 +241,7 @@ async fn a_search_finds_tools_that_can_be_called() {
             Call spillgate_find_tools again with what the tool has to do, such as "read a file", or with a name.
 
             ---
-            error: `query` is missing: give words or the name of a tool
+            error: `task` is missing: give what the tool has to do, or the name of a tool
             "#),
         }
     }
@@ -265,7 +265,7 @@ async fn a_call_by_name_is_a_direct_call() {
             assert_eq!(call(&mut client, CALL, &given).await, direct, "{given}");
         }
         // After a search, the gateway knows which arguments a tool needs.
-        call(&mut client, FIND, &json!({"query": "read"})).await;
+        call(&mut client, FIND, &json!({"task": "read"})).await;
         for given in [
             json!({"name": "read_file", "arguments": {"path": "/a"}}),
             json!({"name": "read_file", "arguments": {"name": "files", "arguments": {"path": "/a"}}}),
@@ -334,9 +334,8 @@ async fn a_call_that_cannot_be_made_is_an_error_for_the_model() {
     1 "read_file": error: `arguments` must be an object: the arguments of the tool
     1 "spillgate_call_tool": error: spillgate_call_tool cannot call itself: give the name of another tool
     1 "git": error: there is no tool `git`; spillgate_find_tools finds tools by words
-    1 "read_file": error: nothing was called: read_file needs `path`:
-      spillgate_call_tool {"name": "read_file", "arguments": {"path": "<where>"}}
-    Now make the right one of these calls, with your values in place of <…>.
+    1 "read_file": error: nothing was called: read_file needs `path` and has no `paths`. Now make this call:
+      spillgate_call_tool {"name": "read_file", "arguments": {"path": "/a"}}
 
     2 "raed_file": error: there is no tool `raed_file`; spillgate_find_tools finds tools by words. The nearest are:
     read_file — Read a file. All of it. [read-only]
@@ -363,9 +362,8 @@ async fn a_call_that_cannot_be_made_is_an_error_for_the_model() {
       spillgate_call_tool {"name": "git_log", "arguments": {}}
     Now make the right one of these calls, with your values in place of <…>.
 
-    2 "read_file": error: nothing was called: read_file needs `path`:
-      spillgate_call_tool {"name": "read_file", "arguments": {"path": "<where>"}}
-    Now make the right one of these calls, with your values in place of <…>.
+    2 "read_file": error: nothing was called: read_file needs `path` and has no `paths`. Now make this call:
+      spillgate_call_tool {"name": "read_file", "arguments": {"path": "/a"}}
     "#);
 }
 
@@ -398,7 +396,7 @@ async fn a_look_up_before_anything_is_stored_finds_tools() {
 
 /// Searches for tools; returns the answer, and whether the list has changed before it.
 async fn searched(client: &mut Client, query: &str) -> String {
-    let params = json!({"name": FIND, "arguments": {"query": query}});
+    let params = json!({"name": FIND, "arguments": {"task": query}});
     let frame = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params});
     client.send(&frame).await;
     let mut answer = client.next().await;
@@ -410,6 +408,16 @@ async fn searched(client: &mut Client, query: &str) -> String {
     assert_eq!(answer["id"], 7, "{answer}");
     let text = answer["result"]["content"][0]["text"].as_str().unwrap();
     format!("{query}: {changed}{text}")
+}
+
+/// Lists all tools; those of a single server have two pages.
+async fn all_listed(client: &mut Client, servers: &[&str]) -> String {
+    let first = listed(client, &json!({})).await.join(" ");
+    if servers.len() > 1 {
+        return first;
+    }
+    let second = listed(client, &json!({"cursor": "2"})).await.join(" ");
+    format!("{first} | {second}")
 }
 
 #[tokio::test]
@@ -425,21 +433,16 @@ async fn a_list_grows_by_what_is_found() {
         (&["files", "git"], ToolList::Search),
     ] {
         let mut client = client(names, growing(git));
-        let of_all = async |client: &mut Client| match names.len() {
-            1 => {
-                let first = listed(client, &json!({})).await.join(" ");
-                let second = listed(client, &json!({"cursor": "2"})).await.join(" ");
-                format!("{first} | {second}")
-            }
-            _ => listed(client, &json!({})).await.join(" "),
-        };
-        all.push(of_all(&mut client).await);
+        all.push(all_listed(&mut client, names).await);
         for query in ["read a file", "read a file", "same"] {
             all.push(searched(&mut client, query).await);
         }
-        all.push(of_all(&mut client).await);
+        all.push(all_listed(&mut client, names).await);
         let direct = call(&mut client, "read_file", &json!({"path": "/a"})).await;
         assert_eq!(direct, r#"files: "read_file" {"path":"/a"}"#);
+        for arguments in [json!({"file": "/a"}), json!({"file": "/a"}), json!({})] {
+            all.push(call(&mut client, "read_file", &arguments).await);
+        }
         // A client without a session gets the calls.
         let mut other = client.another();
         let meta = modern();
@@ -448,7 +451,7 @@ async fn a_list_grows_by_what_is_found() {
             names.len() == 1 || tools.contains(&CALL.to_owned()),
             "{tools:?}"
         );
-        let params = json!({"name": FIND, "arguments": {"query": "read a file"}, "_meta": meta});
+        let params = json!({"name": FIND, "arguments": {"task": "read a file"}, "_meta": meta});
         let found = other.ask(1, "tools/call", &params).await;
         let found = found["result"]["content"][0]["text"].as_str().unwrap();
         assert!(found.contains("  spillgate_call_tool {"), "{found}");
@@ -458,54 +461,64 @@ async fn a_list_grows_by_what_is_found() {
      | spillgate_find_tools
     read a file: (list changed) 3 of 3 tools, best first.
     read_file — Read a file. All of it. [read-only]
-      read_file {"path": "<where>"}
+      {"name": "read_file", "arguments": {"path": "<where>"}}
     Also: same, delete_file
     read_file is in your list of tools now. Call it, with your values in place of <…>.
 
     read a file: 3 of 3 tools, best first.
     read_file — Read a file. All of it. [read-only]
-      read_file {"path": "<where>"}
+      {"name": "read_file", "arguments": {"path": "<where>"}}
     Also: same, delete_file
     read_file is in your list of tools now. Call it, with your values in place of <…>.
 
     same: (list changed) same — The same of files
-      same {}
+      {"name": "same", "arguments": {}}
     same is in your list of tools now. Call it, with your values in place of <…>.
 
     read_file | same spillgate_find_tools
+    error: nothing was called: read_file needs `path` and has no `file`. Now make this call:
+      {"name": "read_file", "arguments": {"path": "/a"}}
+
+    files: "read_file" {"file":"/a"}
+    files: "read_file" {}
 
     spillgate_find_tools
     read a file: (list changed) 2 of 4 tools, best first.
     read_file — Read a file. All of it. [read-only]
-      read_file {"path": "<where>"}
+      {"name": "read_file", "arguments": {"path": "<where>"}}
     Also: files_same
     read_file is in your list of tools now. Call it, with your values in place of <…>.
 
     read a file: 2 of 4 tools, best first.
     read_file — Read a file. All of it. [read-only]
-      read_file {"path": "<where>"}
+      {"name": "read_file", "arguments": {"path": "<where>"}}
     Also: files_same
     read_file is in your list of tools now. Call it, with your values in place of <…>.
 
     same: (list changed) 2 of 4 tools, best first.
     git_same — The same of git
-      git_same {}
+      {"name": "git_same", "arguments": {}}
     files_same — The same of files
-      files_same {}
+      {"name": "files_same", "arguments": {}}
     These tools are in your list of tools now. Call the right one, with your values in place of <…>.
 
     read_file files_same git_same spillgate_find_tools
+    error: nothing was called: read_file needs `path` and has no `file`. Now make this call:
+      {"name": "read_file", "arguments": {"path": "/a"}}
+
+    files: "read_file" {"file":"/a"}
+    files: "read_file" {}
 
     spillgate_find_tools spillgate_call_tool
     read a file: (list changed) 2 of 4 tools, best first.
     read_file — Read a file. All of it. [read-only]
-      read_file {"path": "<where>"}
+      {"name": "read_file", "arguments": {"path": "<where>"}}
     Also: files_same
     read_file is in your list of tools now. Call it, with your values in place of <…>.
 
     read a file: 2 of 4 tools, best first.
     read_file — Read a file. All of it. [read-only]
-      read_file {"path": "<where>"}
+      {"name": "read_file", "arguments": {"path": "<where>"}}
     Also: files_same
     read_file is in your list of tools now. Call it, with your values in place of <…>.
 
@@ -513,18 +526,23 @@ async fn a_list_grows_by_what_is_found() {
     git_same — The same of git
       spillgate_call_tool {"name": "git_same", "arguments": {}}
     files_same — The same of files
-      files_same {}
+      {"name": "files_same", "arguments": {}}
     Now make the right one of these calls, with your values in place of <…>.
     files_same is in your list of tools now. Call it, with your values in place of <…>.
 
     read_file files_same spillgate_find_tools spillgate_call_tool
+    error: nothing was called: read_file needs `path` and has no `file`. Now make this call:
+      {"name": "read_file", "arguments": {"path": "/a"}}
+
+    files: "read_file" {"file":"/a"}
+    files: "read_file" {}
     "#);
 }
 
 #[tokio::test]
 async fn without_a_search_the_two_tools_do_not_exist() {
     let mut client = client(&["files"], ToolSearch::default());
-    let said = call(&mut client, FIND, &json!({"query": "a"})).await;
+    let said = call(&mut client, FIND, &json!({"task": "a"})).await;
     assert!(said.contains("there is no tool"), "{said}");
 }
 
@@ -532,7 +550,7 @@ async fn without_a_search_the_two_tools_do_not_exist() {
 async fn a_modern_request_without_a_session_searches_too() {
     let mut client = client(&["files", "git"], search(&[], &[])).another();
     let meta = modern();
-    let params = json!({"name": FIND, "arguments": {"query": "git_log"}, "_meta": meta});
+    let params = json!({"name": FIND, "arguments": {"task": "git_log"}, "_meta": meta});
     let found = client.ask(1, "tools/call", &params).await;
     assert_eq!(
         found["result"]["content"][0]["text"],

@@ -236,7 +236,7 @@ FETCHES_AGAIN = {"claude": True, "codex": False}
 
 def grown(setup: Setup, verdict: Verdict) -> None:
     """Runs with a list that grows by the tools that a search finds."""
-    steps = [Call("spillgate_find_tools", {"query": "read the note"}), Call("note", {})]
+    steps = [Call("spillgate_find_tools", {"task": "read the note"}), Call("note", {})]
     with Model(steps) as model:
         ended = play(setup, setup.relayed("--tool-list", "found"), model, "found")
         shown = model.shown()

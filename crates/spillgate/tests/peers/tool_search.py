@@ -166,7 +166,7 @@ async def scenario(setup: Setup, verdict: Verdict) -> None:
         sizes: list[int] = []
 
         async def rank(words: str, right: list[str]) -> int:
-            found = text_of(await face.call(FIND, {"query": words}))
+            found = text_of(await face.call(FIND, {"task": words}))
             names = re.findall(r"^(\S+)(?: — .*| \[.*)?$", found, re.MULTILINE)
             sizes.append(len(found))
             return next((at for at, name in enumerate(names, 1) if name in right), 0)
