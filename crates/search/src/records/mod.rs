@@ -18,8 +18,10 @@ mod groups;
 mod inner;
 mod load;
 mod moment;
+mod needs;
 mod order;
 mod pairs;
+mod parts;
 mod pattern;
 mod plan;
 mod quantity;
@@ -275,6 +277,6 @@ fn patterns() -> Vec<&'static pattern::Pattern> {
         &terms::COMPARED,
         &terms::SINGLE,
         &terms::OR_MORE,
-        &values::LITERAL,
+        &parts::LITERAL,
     ]
 }

@@ -126,7 +126,8 @@ pub(super) fn table(
     }
     // If there is room, the other columns may have what is asked for.
     let is_number = plan.is_count && plan.order.is_none();
-    if records.len() <= if is_number { FEW } else { WIDE_RECORDS } {
+    let most_records = if is_number { FEW } else { WIDE_RECORDS };
+    if records.len() <= most_records {
         let most = [WIDE_COLUMNS, WIDE_COLUMNS - 3, COLUMNS + 1];
         let wide = most.map(|most| widened(&columns, most, collection, &records));
         let fits = |wide: &Vec<usize>| {

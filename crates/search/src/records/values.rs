@@ -1,52 +1,19 @@
 //! Reads the values of columns that a question contains, whole or in part.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::cell::Cell;
-use super::pattern::Pattern;
 use super::plan::COUNTED;
 use super::reader::DENYING;
 use super::reader::Reader;
-use super::terms::{NUMBERS, Word, alike, is_asking, is_superlative, squeezed};
+use super::terms::{NUMBERS, alike, is_asking, is_superlative, squeezed};
 use super::test::{Condition, Test, requirement, selected};
 use crate::words::{camel_parts, is_stop_word};
 
 /// Fewest letters of a stem that is looked for as a value.
 const LEAST_STEM: usize = 4;
-/// A text that a greater share of the records have says nothing.
-const ALMOST_ALL: f64 = 0.95;
 /// Most words of a value that is looked for in a question.
 const LONGEST_VALUE: usize = 8;
-/// Texts that stand for themselves: quoted, or with signs inside.
-pub(super) static LITERAL: Pattern = Pattern::new(
-    &[&["\"", "'", "`", "-", "_", "/", "@", ":", "=", ">"]],
-    || {
-        r#""([^"]{2,80})"|'([^']{2,80})'|`([^`]{2,80})`|(?:^|[\s(,])([A-Za-z0-9@/>=<~^][\w@/.>=<~^:+-]*[\-_/@:=>][\w@/.>=<~^:+-]*)"#.into()
-    },
-);
-/// Names: words with a capital letter that follow one another.
-static NAME: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"\p{Lu}[\p{L}\p{N}.'’-]*(?:\s+(?:of |de |van |von |the )?\p{Lu}[\p{L}\p{N}.'’-]*)*")
-        .expect("invariant: the pattern is valid")
-});
-
-/// Stems of words that say that something depends on what follows.
-const NEEDS: [&str; 11] = [
-    "depend",
-    "dep",
-    "need",
-    "requir",
-    "use",
-    "import",
-    "includ",
-    "featur",
-    "pull",
-    "constraint",
-    "ask",
-];
 
 /// The first and last words of a value in the question, and whether it is the opposite of the value
 /// that is meant: `unreviewed`.
@@ -555,7 +522,7 @@ impl Reader<'_, '_> {
     }
 
     /// Whether a word is a part of one with hyphens: `macro` in `proc-macro`.
-    fn is_hyphened(&self, at: usize) -> bool {
+    pub(super) fn is_hyphened(&self, at: usize) -> bool {
         let word = &self.words[at];
         self.question[..word.start].ends_with('-') || self.question[word.end..].starts_with('-')
     }
@@ -573,54 +540,10 @@ impl Reader<'_, '_> {
     }
 
     /// Whether word `at` begins a value that is not meant: `not X`, or the `Y` of `not X or Y`.
-    fn is_excluded(&self, at: usize) -> bool {
+    pub(super) fn is_excluded(&self, at: usize) -> bool {
         let joins = |at: usize| ["or", "and", "nor"].contains(&&*self.words[at].lower);
         let follows = |last: usize| at == last + 1 || at == last + 2 && joins(last + 1);
         self.is_denied(at) || self.excluded.iter().any(|&last| follows(last))
-    }
-
-    /// Whether the question asks what depends on something.
-    pub(super) fn asks_for_needs(&self) -> bool {
-        // `Which version is used?` asks for no user.
-        let mut words = self.words.iter().enumerate();
-        // Nor does `import-in-the-middle`.
-        words.any(|(at, word)| {
-            word.lower != "used" && NEEDS.contains(&&*word.stem) && !self.is_hyphened(at)
-        })
-    }
-
-    /// Whether a value is what needs something, rather than what is needed: `which Python does X
-    /// need`, `X's requirement on Y`, `requires_python of X`.
-    fn is_owner(&self, first: usize, last: usize) -> bool {
-        const BESIDE: [&str; 7] = [
-            "the", "top", "level", "package", "crate", "module", "project",
-        ];
-        const REVERSE: [&str; 5] = ["reverse", "reversed", "who", "dependents", "dependants"];
-        let behind = &self.question[self.words[last].end..];
-        let next = self.words.get(last + 1);
-        let before = (0..first).rev().map(|at| &*self.words[at].lower);
-        let before = before.into_iter().find(|word| !BESIDE.contains(word));
-        let needs = next.is_some_and(|next| {
-            NEEDS.contains(&&*next.stem) || ["accept", "declare", "want"].contains(&&*next.lower)
-        });
-        let is_reverse = || {
-            self.words
-                .iter()
-                .any(|word| REVERSE.contains(&&*word.lower))
-        };
-        let does = |word: &Word| ["does", "do", "did"].contains(&&*word.lower);
-        match before {
-            Some("does" | "do" | "did") if needs => true,
-            Some("of" | "by") => !is_reverse() && !self.words.iter().any(does),
-            _ => behind.starts_with("'s ") || behind.starts_with("’s "),
-        }
-    }
-
-    /// Whether word `at` is what something depends on: `needs X`, `depends on X`.
-    fn is_needed(&self, at: usize) -> bool {
-        let before = |back: usize| at.checked_sub(back).map(|at| &self.words[at]);
-        let needs = |word: Option<&Word>| word.is_some_and(|word| NEEDS.contains(&&*word.stem));
-        needs(before(1)) || before(1).is_some_and(|word| word.lower == "on") && needs(before(2))
     }
 
     /// Whether word `at` says what is asked for: `which packages`, `how many endpoints`.
@@ -649,20 +572,6 @@ impl Reader<'_, '_> {
     pub(super) fn is_beside_asking(&self, at: usize) -> bool {
         let before = at.checked_sub(1).map(|at| &*self.words[at].lower);
         before.is_some_and(|word| ["many", "of", "which", "what"].contains(&word))
-    }
-
-    /// How likely a value is meant in a column, whatever the words near it: what depends on
-    /// something has it in a list, otherwise a name is that of a record.
-    pub(super) fn liking(&self, column: usize, needs: bool) -> f64 {
-        const LIST: f64 = 5.0;
-        const NAME: f64 = 0.6;
-        let name = &*self.collection.columns[column];
-        match (self.has_lists(column), needs) {
-            (true, true) => LIST,
-            (true, false) => -LIST,
-            _ if ["name", "title", "key", "id", "metadata.name"].contains(&name) => NAME,
-            _ => 0.0,
-        }
     }
 
     /// The runs of words of the question, squeezed, each with its first and last words.
@@ -927,132 +836,5 @@ impl Reader<'_, '_> {
             && !is_stop_word(next)
             && !is_asking(&self.words[at].lower)
             && !self.names_column(&self.words[at])
-    }
-
-    /// `>=3.9`, if that is a value itself rather than a comparison.
-    pub(super) fn exact(&mut self) {
-        for found in LITERAL.captures_iter(self.question) {
-            let part = (1..=4).find_map(|at| found.get(at));
-            let Some(part) = part else { continue };
-            let text = part.as_str().trim_end_matches(['?', '.', ',', ':']);
-            if !text.starts_with(['<', '>', '=', '~', '^']) {
-                continue;
-            }
-            let test = Test::Is(vec![text.to_owned()]);
-            let is_value = |column: usize| {
-                !self.has_lists(column) && self.share(column, |cell| test.holds(cell)) > 0.0
-            };
-            let column = (0..self.columns.len()).find(|&column| is_value(column));
-            let whole = column.map(|column| (column, test));
-            if let Some((column, test)) = whole.or_else(|| self.requirement(text)) {
-                self.condition(column, test);
-                // `python >=3.11` names the column.
-                let before = self.named_just_before(column, part.start());
-                self.take(before.unwrap_or(part.start()), part.end());
-                self.spans_taken.push((part.start(), part.end()));
-            }
-        }
-    }
-
-    /// The column some of whose values have a requirement among others: `>=3.11` in
-    /// `>=3.11,<4.0`.
-    pub(super) fn requirement(&self, text: &str) -> Option<(usize, Test)> {
-        let is_exact = text.starts_with(|c: char| "<>=~^".contains(c));
-        let test = Test::Contains(text.to_owned());
-        let is_held = |&column: &usize| {
-            !self.has_lists(column)
-                && !self.kinds[column].is_prose
-                && self.share(column, |cell| test.holds(cell)) > 0.0
-        };
-        let column = (0..self.columns.len()).filter(|_| is_exact).find(is_held)?;
-        Some((column, test))
-    }
-
-    /// Where the word just before byte `at` begins, if it names a column.
-    pub(super) fn named_just_before(&self, column: usize, at: usize) -> Option<usize> {
-        let mut before = self.words.iter().rev().filter(|word| word.end <= at);
-        let names =
-            |word: &&Word| (self.columns[column].iter()).any(|stem| alike(&word.stem, stem));
-        before.next().filter(names).map(|word| word.start)
-    }
-
-    /// Whether a test holds for any value of any record.
-    fn is_held(&self, test: &Test) -> bool {
-        let mut records = self.collection.records.iter();
-        records.any(|record| record.cells().any(|(_, cell)| test.holds(cell)))
-    }
-
-    /// Names, quoted texts and identifiers that are a part of values.
-    pub(super) fn parts(&mut self) {
-        let literals = LITERAL.captures_iter(self.question).filter_map(|found| {
-            (1..=4)
-                .find_map(|at| found.get(at))
-                .map(|part| (part.start(), part.end(), found.get(4).is_some()))
-        });
-        let names = NAME
-            .find_iter(self.question)
-            .map(|name| (name.start(), name.end()));
-        let names = names.map(|(start, end)| (start, end, false));
-        let all: Vec<(usize, usize, bool)> = literals.chain(names).collect();
-        for (start, end, is_literal) in all {
-            let inside = self.words.iter().zip(&self.taken);
-            let mut inside = inside.filter(|(word, _)| word.start >= start && word.end <= end);
-            if inside.clone().count() == 0 || inside.any(|(_, &taken)| taken) {
-                continue;
-            }
-            let text = self.question[start..end].trim_end_matches(['?', '.', ',', ':']);
-            let is_word = !text.contains(|c: char| !c.is_alphanumeric());
-            if is_word && is_literal {
-                continue;
-            }
-            let words: Vec<&Word> = self
-                .words
-                .iter()
-                .filter(|word| word.start >= start && word.end <= end)
-                .collect();
-            let is_plain = words.len() == 1 && text.len() == words[0].lower.len();
-            let is_first = start == 0 && is_asking(&words[0].lower);
-            let names_column = words
-                .iter()
-                .all(|word| is_stop_word(&word.lower) || self.names_column(word));
-            let at = self.words.iter().position(|word| word.start >= start);
-            let is_negated = at.is_some_and(|at| self.is_excluded(at));
-            if text.len() < 3 || names_column || is_plain && is_first {
-                continue;
-            }
-            let begins = Test::Begins(text.to_owned());
-            let is_path = text.starts_with('/') || text.ends_with('/');
-            let is_path = is_path && self.most_held(&begins, start).is_some();
-            let test = match is_path {
-                true => begins,
-                false => Test::Contains(text.to_owned()),
-            };
-            let best = self.most_held(&test, start);
-            // What nearly all records have is not asked for.
-            let is_told = |column: &usize| {
-                let named = || self.naming(*column, start, 24) > 0.0;
-                self.share(*column, |cell| test.holds(cell)) < ALMOST_ALL || named()
-            };
-            if let Some(column) = best.filter(is_told) {
-                self.add(column, test, is_negated);
-                self.take(start, end);
-            } else if let begins = Test::Begins(format!("{text}-"))
-                && let Some(column) = self.most_held(&begins, start)
-                && self.is_category(column)
-            {
-                // `Apache` for `Apache-2.0`.
-                self.add(column, begins, is_negated);
-                self.take(start, end);
-            } else if text.bytes().all(|byte| byte.is_ascii_uppercase())
-                && let word = Test::Has(text.to_owned())
-                && let Some(column) = self.most_held(&word, start)
-            {
-                // `GPL` for `MIT OR GPL-2.0`.
-                self.add_weak(column, word, is_negated);
-                self.take(start, end);
-            } else if self.plan.is_count && !is_negated && !self.is_held(&test) {
-                self.plan.missing = Some(text.to_owned());
-            }
-        }
     }
 }

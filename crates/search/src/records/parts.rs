@@ -1,0 +1,155 @@
+//! Reads quoted texts, names and requirements of versions that are values, or parts of them.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::pattern::Pattern;
+use super::reader::Reader;
+use super::terms::{Word, alike, is_asking};
+use super::test::Test;
+use crate::words::is_stop_word;
+
+/// A text that a greater share of the records have says nothing.
+const ALMOST_ALL: f64 = 0.95;
+/// Texts that stand for themselves: quoted, or with signs inside.
+pub(super) static LITERAL: Pattern = Pattern::new(
+    &[&["\"", "'", "`", "-", "_", "/", "@", ":", "=", ">"]],
+    || {
+        r#""([^"]{2,80})"|'([^']{2,80})'|`([^`]{2,80})`|(?:^|[\s(,])([A-Za-z0-9@/>=<~^][\w@/.>=<~^:+-]*[\-_/@:=>][\w@/.>=<~^:+-]*)"#.into()
+    },
+);
+/// Names: words with a capital letter that follow one another.
+static NAME: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\p{Lu}[\p{L}\p{N}.'’-]*(?:\s+(?:of |de |van |von |the )?\p{Lu}[\p{L}\p{N}.'’-]*)*")
+        .expect("invariant: the pattern is valid")
+});
+
+impl Reader<'_, '_> {
+    /// `>=3.9`, if that is a value itself rather than a comparison.
+    pub(super) fn exact(&mut self) {
+        for found in LITERAL.captures_iter(self.question) {
+            let part = (1..=4).find_map(|at| found.get(at));
+            let Some(part) = part else { continue };
+            let text = part.as_str().trim_end_matches(['?', '.', ',', ':']);
+            if !text.starts_with(['<', '>', '=', '~', '^']) {
+                continue;
+            }
+            let test = Test::Is(vec![text.to_owned()]);
+            let is_value = |column: usize| {
+                !self.has_lists(column) && self.share(column, |cell| test.holds(cell)) > 0.0
+            };
+            let column = (0..self.columns.len()).find(|&column| is_value(column));
+            let whole = column.map(|column| (column, test));
+            if let Some((column, test)) = whole.or_else(|| self.requirement(text)) {
+                self.condition(column, test);
+                // `python >=3.11` names the column.
+                let before = self.named_just_before(column, part.start());
+                self.take(before.unwrap_or(part.start()), part.end());
+                self.spans_taken.push((part.start(), part.end()));
+            }
+        }
+    }
+
+    /// The column some of whose values have a requirement among others: `>=3.11` in
+    /// `>=3.11,<4.0`.
+    pub(super) fn requirement(&self, text: &str) -> Option<(usize, Test)> {
+        let is_exact = text.starts_with(|c: char| "<>=~^".contains(c));
+        let test = Test::Contains(text.to_owned());
+        let is_held = |&column: &usize| {
+            !self.has_lists(column)
+                && !self.kinds[column].is_prose
+                && self.share(column, |cell| test.holds(cell)) > 0.0
+        };
+        let column = (0..self.columns.len()).filter(|_| is_exact).find(is_held)?;
+        Some((column, test))
+    }
+
+    /// Where the word just before byte `at` begins, if it names a column.
+    pub(super) fn named_just_before(&self, column: usize, at: usize) -> Option<usize> {
+        let mut before = self.words.iter().rev().filter(|word| word.end <= at);
+        let names =
+            |word: &&Word| (self.columns[column].iter()).any(|stem| alike(&word.stem, stem));
+        before.next().filter(names).map(|word| word.start)
+    }
+
+    /// Whether a test holds for any value of any record.
+    fn is_held(&self, test: &Test) -> bool {
+        let mut records = self.collection.records.iter();
+        records.any(|record| record.cells().any(|(_, cell)| test.holds(cell)))
+    }
+
+    /// Names, quoted texts and identifiers that are a part of values.
+    pub(super) fn parts(&mut self) {
+        let literals = LITERAL.captures_iter(self.question).filter_map(|found| {
+            (1..=4)
+                .find_map(|at| found.get(at))
+                .map(|part| (part.start(), part.end(), found.get(4).is_some()))
+        });
+        let names = NAME
+            .find_iter(self.question)
+            .map(|name| (name.start(), name.end()));
+        let names = names.map(|(start, end)| (start, end, false));
+        let all: Vec<(usize, usize, bool)> = literals.chain(names).collect();
+        for (start, end, is_literal) in all {
+            let inside = self.words.iter().zip(&self.taken);
+            let mut inside = inside.filter(|(word, _)| word.start >= start && word.end <= end);
+            if inside.clone().count() == 0 || inside.any(|(_, &taken)| taken) {
+                continue;
+            }
+            let text = self.question[start..end].trim_end_matches(['?', '.', ',', ':']);
+            let is_word = !text.contains(|c: char| !c.is_alphanumeric());
+            if is_word && is_literal {
+                continue;
+            }
+            let words: Vec<&Word> = self
+                .words
+                .iter()
+                .filter(|word| word.start >= start && word.end <= end)
+                .collect();
+            let is_plain = words.len() == 1 && text.len() == words[0].lower.len();
+            let is_first = start == 0 && is_asking(&words[0].lower);
+            let names_column = words
+                .iter()
+                .all(|word| is_stop_word(&word.lower) || self.names_column(word));
+            let at = self.words.iter().position(|word| word.start >= start);
+            let is_negated = at.is_some_and(|at| self.is_excluded(at));
+            if text.len() < 3 || names_column || is_plain && is_first {
+                continue;
+            }
+            let begins = Test::Begins(text.to_owned());
+            let is_path = text.starts_with('/') || text.ends_with('/');
+            let is_path = is_path && self.most_held(&begins, start).is_some();
+            let test = match is_path {
+                true => begins,
+                false => Test::Contains(text.to_owned()),
+            };
+            let best = self.most_held(&test, start);
+            // What nearly all records have is not asked for.
+            let is_told = |column: &usize| {
+                let named = || self.naming(*column, start, 24) > 0.0;
+                self.share(*column, |cell| test.holds(cell)) < ALMOST_ALL || named()
+            };
+            if let Some(column) = best.filter(is_told) {
+                self.add(column, test, is_negated);
+                self.take(start, end);
+            } else if let begins = Test::Begins(format!("{text}-"))
+                && let Some(column) = self.most_held(&begins, start)
+                && self.is_category(column)
+            {
+                // `Apache` for `Apache-2.0`.
+                self.add(column, begins, is_negated);
+                self.take(start, end);
+            } else if text.bytes().all(|byte| byte.is_ascii_uppercase())
+                && let word = Test::Has(text.to_owned())
+                && let Some(column) = self.most_held(&word, start)
+            {
+                // `GPL` for `MIT OR GPL-2.0`.
+                self.add_weak(column, word, is_negated);
+                self.take(start, end);
+            } else if self.plan.is_count && !is_negated && !self.is_held(&test) {
+                self.plan.missing = Some(text.to_owned());
+            }
+        }
+    }
+}
