@@ -40,7 +40,7 @@ use spillgate_artifact::{ByteSource, ContentKind, ViewFacts};
 use spillgate_text::{SAMPLE_BYTES, Sample, View, classify, clip};
 use spillgate_untrusted::marked;
 
-pub use failure::{FailurePick, picks, runner_prefix};
+pub use failure::{FailureLine, FailureLines, runner_prefix};
 pub use fit::{DEFAULT_TOKENS, within};
 pub use leads::{FirstRecord, Lead, failure_leads, first_record, leads};
 pub use log::signature as line_signature;

@@ -107,7 +107,7 @@ pub fn search(
     let view = artifact.view();
     let is_json = view.layout() == Layout::Json;
     let failure = match question.is_about_failure && !is_json {
-        true => failure::answer(artifact)?,
+        true => failure::answer(artifact, query.budget, counter)?,
         false => None,
     };
     let mut note = match question.is_about_failure && !is_json && failure.is_none() {

@@ -3,9 +3,10 @@
 //! One pass classifies the lines that may report a failure ([`classify`]). Then the lines worth
 //! showing are picked, best first: the line that ended the run, the counts of failures, the first
 //! error of the step that failed, the last error before the end of this step, and then the other
-//! errors. Of several lines that are alike, only one is picked. An outline and a preview show each
-//! picked line with a few lines around it. A search for the reason of a failure shows more lines
-//! ([`picks`]).
+//! errors. Of several lines that are alike, only one is picked. Each picked line and the lines
+//! around it that belong to it have ranks: an outline and a preview show the best of them, and so
+//! does a search for the reason of a failure, which takes more lines around a pick
+//! ([`FailureLines::of`]).
 
 mod classify;
 
@@ -15,7 +16,7 @@ use std::io;
 
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use spillgate_artifact::ContentKind;
-use spillgate_text::View;
+use spillgate_text::{LineSpan, View};
 
 use crate::log::signature;
 use crate::parts::{SamplePlan, grouped};
@@ -59,26 +60,44 @@ const LAST_LINES: u64 = 24;
 /// Maximum rank of the last line, see [`OutlineEntry::rank`]. For each line before it, the rank is
 /// greater by 1.
 const LAST_RANK: usize = 6;
-/// Maximum number of frames of a stack trace that are shown.
+/// Maximum number of frames of a stack trace that are shown, of libraries and of the project each.
 const FRAMES: usize = 2;
 
 /// A line that says how or why a run failed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FailurePick {
-    /// The offset of the line in the view.
-    pub start: u64,
-    /// The offset of the end of the line, before its newline.
-    pub end: u64,
+struct Pick {
+    start: u64,
     /// Number of lines that are alike, including this one.
-    pub count: u64,
-    /// Maximum number of lines to show before the line.
-    pub before: u64,
-    /// Maximum number of lines to show after the line.
-    pub after: usize,
+    count: u64,
+    around: Around,
     /// Whether a CI runner put a time stamp before the line.
-    pub is_stamped: bool,
+    is_stamped: bool,
     /// Whether a CI runner reports in this line that a step ended with a failure.
-    pub is_step_end: bool,
+    is_step_end: bool,
+}
+
+/// A line that says how or why a run failed, or a line that belongs to one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailureLine {
+    /// The line in the view.
+    pub span: LineSpan,
+    /// How much the line is needed: lines with a lower rank come first. Several lines may have the
+    /// same rank.
+    pub rank: usize,
+    /// Whether it reports a failure; otherwise it belongs to such a line.
+    pub is_report: bool,
+    /// The line as an outline shows it: without what a runner or a terminal put into it, and with
+    /// the number of lines like it.
+    text: String,
+}
+
+/// The lines of a text that say how or why something failed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FailureLines {
+    /// In the order of the text.
+    pub lines: Vec<FailureLine>,
+    /// Whether a CI runner put a time stamp before each report.
+    pub is_stamped: bool,
 }
 
 /// A line that reports a failure.
@@ -213,7 +232,7 @@ fn pick(
     plan: &SamplePlan,
     kind: ContentKind,
     is_asked: bool,
-) -> io::Result<Vec<FailurePick>> {
+) -> io::Result<Vec<Pick>> {
     let parts = plan.look(view.source(), Findings::of)?;
     let mut found = Findings::default();
     for part in parts {
@@ -230,14 +249,47 @@ fn pick(
     }
 }
 
-/// Returns the lines of a text that say how or why something failed, best first.
-///
-/// # Errors
-///
-/// Fails if the text cannot be read.
-pub fn picks(view: &View, kind: ContentKind) -> io::Result<Vec<FailurePick>> {
-    let plan = SamplePlan::spread(view.source(), 0)?;
-    pick(view, &plan, kind, true)
+impl FailureLines {
+    /// If a reader asks for the reason of a failure, this many times as many lines as in an outline
+    /// are taken around a report.
+    const MORE: usize = 2;
+
+    /// Returns the lines of a text that say how or why something failed; none if nothing failed.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the text cannot be read.
+    pub fn of(view: &View, kind: ContentKind) -> io::Result<Self> {
+        let plan = SamplePlan::spread(view.source(), 0)?;
+        let picks = pick(view, &plan, kind, true)?;
+        let mut lines = Self::ranked(view, &picks, Self::MORE)?;
+        for (at, pick) in picks.iter().enumerate() {
+            rest(view, pick, at, Self::MORE, &mut lines)?;
+        }
+        Ok(Self::new(lines, &picks))
+    }
+
+    /// Returns the picked lines and those around them that belong to them, by their numbers.
+    fn ranked(view: &View, picks: &[Pick], more: usize) -> io::Result<FxHashMap<u64, FailureLine>> {
+        let mut lines = FxHashMap::default();
+        // The lines after the end of a step report only how the runner cleans up.
+        if picks.first().is_some_and(|pick| !pick.is_step_end) {
+            last_lines(view, picks.len().min(LAST_RANK), &mut lines)?;
+        }
+        for (at, pick) in picks.iter().enumerate() {
+            block(view, pick, at, more, &mut lines)?;
+        }
+        Ok(lines)
+    }
+
+    fn new(lines: FxHashMap<u64, FailureLine>, picks: &[Pick]) -> Self {
+        let mut lines: Vec<_> = lines.into_values().collect();
+        lines.sort_by_key(|line| line.span.number);
+        Self {
+            lines,
+            is_stamped: !picks.is_empty() && picks.iter().all(|pick| pick.is_stamped),
+        }
+    }
 }
 
 /// Returns the length, in bytes, of the prefix that a CI runner put before a line: a time stamp,
@@ -260,7 +312,7 @@ impl Findings {
         })
     }
 
-    fn picked(&self, bytes: u64) -> Vec<FailurePick> {
+    fn picked(&self, bytes: u64) -> Vec<Pick> {
         let is = |class: Class| move |hit: &&Hit| hit.report.class == class;
         // The first step that failed is the cause; steps after it may fail because of it.
         let end = self.hits().find(is(Class::StepEnd)).or_else(|| {
@@ -352,7 +404,7 @@ impl Findings {
 
 #[derive(Default)]
 struct Chosen {
-    picks: Vec<FailurePick>,
+    picks: Vec<Pick>,
     starts: FxHashSet<u64>,
     signatures: FxHashSet<u64>,
     kinds: FxHashMap<u64, usize>,
@@ -360,19 +412,17 @@ struct Chosen {
 }
 
 impl Chosen {
-    fn add(&mut self, found: &Findings, hit: &Hit, (before, after): Around) {
+    fn add(&mut self, found: &Findings, hit: &Hit, around: Around) {
         if !self.starts.insert(hit.start) {
             return;
         }
         self.has_strong |= hit.report.weight >= STRONG;
         self.signatures.insert(hit.signature);
         *self.kinds.entry(hit.kind).or_default() += 1;
-        self.picks.push(FailurePick {
+        self.picks.push(Pick {
             start: hit.start,
-            end: hit.end,
             count: found.counts.get(&hit.signature).copied().unwrap_or(1),
-            before,
-            after,
+            around,
             is_stamped: hit.is_stamped,
             is_step_end: hit.report.class == Class::StepEnd,
         });
@@ -394,25 +444,19 @@ pub(crate) fn outline(
     kind: ContentKind,
 ) -> io::Result<Vec<OutlineEntry>> {
     let picks = pick(view, plan, kind, false)?;
-    let mut lines: FxHashMap<u64, OutlineEntry> = FxHashMap::default();
-    // The lines after the end of a step report only how the runner cleans up.
-    if !picks.is_empty() && !picks[0].is_step_end {
-        last_lines(view, picks.len().min(LAST_RANK), &mut lines)?;
-    }
-    for (at, pick) in picks.iter().enumerate() {
-        block(view, pick, at, &mut lines)?;
-    }
-    let mut lines: Vec<OutlineEntry> = lines.into_values().collect();
-    lines.sort_by_key(|line| line.line);
-    Ok(lines)
+    let found = FailureLines::new(FailureLines::ranked(view, &picks, 1)?, &picks);
+    let entries = found.lines.into_iter().map(|one| {
+        let entry = OutlineEntry::new(one.rank, 0, EntryKind::Failure, one.text);
+        OutlineEntry {
+            line: Some(one.span.number),
+            ..entry
+        }
+    });
+    Ok(entries.collect())
 }
 
 /// Adds the last lines of the text. Later lines have better ranks.
-fn last_lines(
-    view: &View,
-    rank: usize,
-    lines: &mut FxHashMap<u64, OutlineEntry>,
-) -> io::Result<()> {
+fn last_lines(view: &View, rank: usize, lines: &mut FxHashMap<u64, FailureLine>) -> io::Result<()> {
     let total = view.lines();
     let mut reader = view.lines_from((total + 1).saturating_sub(LAST_LINES).max(1))?;
     let mut last = Vec::new();
@@ -422,39 +466,47 @@ fn last_lines(
         if line.trim_ascii().is_empty() || is_apart(&line) {
             continue;
         }
-        last.push((span.number, String::from_utf8_lossy(&line).into_owned()));
+        last.push((span, String::from_utf8_lossy(&line).into_owned()));
     }
-    for (number, text) in folded(&mut last) {
-        let far = usize::try_from(total - number).unwrap_or(0);
-        let entry = OutlineEntry::new(rank + far, 0, EntryKind::Failure, text);
-        let line = Some(number);
-        lines.insert(number, OutlineEntry { line, ..entry });
+    for (span, text) in folded(&mut last) {
+        let far = usize::try_from(total - span.number).unwrap_or(0);
+        let line = FailureLine {
+            span,
+            rank: rank + far,
+            is_report: false,
+            text,
+        };
+        lines.insert(span.number, line);
     }
     Ok(())
 }
 
-/// Adds a picked line and the lines around it that belong to it.
+/// Adds a picked line and the lines around it that belong to it, `more` times as many as in an
+/// outline.
 fn block(
     view: &View,
-    pick: &FailurePick,
+    pick: &Pick,
     at: usize,
-    lines: &mut FxHashMap<u64, OutlineEntry>,
+    more: usize,
+    lines: &mut FxHashMap<u64, FailureLine>,
 ) -> io::Result<()> {
     let number = view.line_of_offset(pick.start)?;
-    let first = number.saturating_sub(pick.before).max(1);
+    let (before, after) = (pick.around.0 * more as u64, pick.around.1 * more);
+    let first = number.saturating_sub(before).max(1);
     let mut reader = view.lines_from(first)?;
-    let mut above: Vec<(u64, String)> = Vec::new();
+    let mut above: Vec<NumberedLine> = Vec::new();
     let mut indent = 0;
-    let (mut taken, mut frames, mut blanks) = (0, 0, 0);
-    let mut add = |number: u64, rank: usize, text: String| {
-        let entry = lines.entry(number).or_insert_with(|| {
-            let entry = OutlineEntry::new(rank, 0, EntryKind::Failure, text);
-            OutlineEntry {
-                line: Some(number),
-                ..entry
-            }
-        });
-        entry.rank = entry.rank.min(rank);
+    let (mut taken, mut frames, mut blanks) = (0, (0, 0), 0);
+    let mut add = |span: LineSpan, rank: usize, text: String| {
+        let new = || FailureLine {
+            span,
+            rank,
+            is_report: false,
+            text,
+        };
+        let line = lines.entry(span.number).or_insert_with(new);
+        line.rank = line.rank.min(rank);
+        line.is_report |= span.number == number;
     };
     while let Some((span, bytes)) = reader.next_bytes()? {
         let bytes = bytes.trim_ascii_end();
@@ -464,8 +516,8 @@ fn block(
         let is_blank = line.trim_ascii().is_empty();
         if span.number < number {
             match is_apart(line) {
-                true if pick.before == MAIN.0 => above.clear(),
-                false if !is_blank => above.push((span.number, text())),
+                true if pick.around == MAIN => above.clear(),
+                false if !is_blank => above.push((span, text())),
                 _ => {}
             }
             continue;
@@ -476,13 +528,13 @@ fn block(
                 0..=1 => text(),
                 count => format!("{} ({} like it)", text(), grouped(count)),
             };
-            add(number, at, text);
-            for (far, (number, text)) in folded(&mut above).into_iter().enumerate() {
-                add(number, at + 2 + far * 2, text);
+            add(span, at, text);
+            for (far, (span, text)) in folded(&mut above).into_iter().enumerate() {
+                add(span, at + 2 + far * 2, text);
             }
             continue;
         }
-        if taken >= pick.after || is_apart(line) || line.starts_with(b"##[") {
+        if taken >= after || is_apart(line) || line.starts_with(b"##[") {
             break;
         }
         if is_blank {
@@ -490,14 +542,20 @@ fn block(
             continue;
         }
         let depth = line.len() - line.trim_ascii_start().len();
-        let belongs = blanks < 2 && (depth > indent || begins_as_detail(line.trim_ascii_start()));
+        let is_detail = begins_as_detail(line.trim_ascii_start());
+        // A test runner puts blank lines between the name of a test, what it compares, and the values.
+        let belongs = (blanks < 2 && depth > indent) || (blanks < 4 && is_detail);
         // Only for the first and the last error, the next paragraphs may belong to the error.
-        if !belongs && pick.after != MAIN.1 && (blanks > 0 || taken > 1) {
+        if !belongs && pick.around != MAIN && (blanks > 0 || taken > 1) {
             break;
         }
         if is_frame(line) {
-            frames += 1;
-            if frames > FRAMES {
+            let frames = match is_library(line) {
+                true => &mut frames.0,
+                false => &mut frames.1,
+            };
+            *frames += 1;
+            if *frames > FRAMES * more {
                 continue;
             }
         }
@@ -506,13 +564,44 @@ fn block(
             true => taken / 2,
             false => 1 + taken + 3 * blanks,
         };
-        add(span.number, at + 1 + far, text());
+        add(span, at + 1 + far, text());
     }
     Ok(())
 }
 
-/// A line with its number in the view.
-type NumberedLine = (u64, String);
+/// Adds the other lines around a picked line, which are shown if there is room for them.
+fn rest(
+    view: &View,
+    pick: &Pick,
+    at: usize,
+    more: usize,
+    lines: &mut FxHashMap<u64, FailureLine>,
+) -> io::Result<()> {
+    /// How much worse the rank is than that of lines that belong to the picked line.
+    const REST: usize = 3;
+    let number = view.line_of_offset(pick.start)?;
+    let (before, after) = (pick.around.0 * more as u64, (pick.around.1 * more) as u64);
+    let mut reader = view.lines_from(number.saturating_sub(before).max(1))?;
+    while let Some((span, bytes)) = reader.next_bytes()? {
+        if span.number > number + after {
+            break;
+        }
+        if bytes[prefix(bytes)..].trim_ascii().is_empty() {
+            continue;
+        }
+        let far = usize::try_from(span.number.abs_diff(number)).unwrap_or(usize::MAX);
+        lines.entry(span.number).or_insert_with(|| FailureLine {
+            span,
+            rank: at + REST + far,
+            is_report: false,
+            text: String::new(),
+        });
+    }
+    Ok(())
+}
+
+/// A line of the view with its text.
+type NumberedLine = (LineSpan, String);
 
 /// Returns lines from the last one up. Of a run of lines that report nothing and are alike, such as
 /// the progress of a build, two are kept: the room is for what else led to the failure.
@@ -520,13 +609,18 @@ fn folded(lines: &mut Vec<NumberedLine>) -> Vec<NumberedLine> {
     const KEPT: usize = 2;
     // One line that was left out would take as much room as its count.
     const FOLDED: usize = KEPT + 2;
+    /// The signature of all frames of stack traces.
+    const FRAME: u64 = 0;
     let mut runs: Vec<(Option<u64>, Vec<NumberedLine>)> = Vec::new();
-    for (number, text) in lines.drain(..).rev() {
+    for (span, text) in lines.drain(..).rev() {
         let line = text.as_bytes();
-        let run = classify(line).is_none().then(|| signature(line));
+        let run = match is_frame(line) {
+            true => Some(FRAME),
+            false => classify(line).is_none().then(|| signature(line)),
+        };
         match runs.last_mut() {
-            Some((last, lines)) if run.is_some() && *last == run => lines.push((number, text)),
-            _ => runs.push((run, vec![(number, text)])),
+            Some((last, lines)) if run.is_some() && *last == run => lines.push((span, text)),
+            _ => runs.push((run, vec![(span, text)])),
         }
     }
     for (_, lines) in &mut runs {
@@ -594,6 +688,32 @@ fn is_frame(line: &[u8]) -> bool {
         || [&b"at "[..], b"... ", b"File \""]
             .iter()
             .any(|with| line.starts_with(with))
+}
+
+/// Returns whether a frame of a stack trace is in a library or a runtime, not in the code of the
+/// project.
+fn is_library(frame: &[u8]) -> bool {
+    const PLACES: [&[u8]; 16] = [
+        b"site-packages/",
+        b"dist-packages/",
+        b"/lib/python",
+        b"\"<frozen ",
+        b"node_modules/",
+        b"(node:",
+        b" node:",
+        b"(internal/",
+        b"/rustc/",
+        b"/registry/src/",
+        b"/usr/",
+        b"/pkg/mod/",
+        b"at java.",
+        b"at jdk.",
+        b"at sun.",
+        b"at org.junit.",
+    ];
+    PLACES
+        .iter()
+        .any(|place| memchr::memmem::find(frame, place).is_some())
 }
 
 #[cfg(test)]
@@ -754,6 +874,43 @@ mod tests {
         63: Caused by: java.io.IOException: disk
         64: 	at a.B.c0(B.java:0)
         ");
+    }
+
+    #[test]
+    fn frames_of_the_project_are_shown_besides_those_of_libraries() {
+        let library: String = (0..30)
+            .map(|i| format!("  File \"/v/site-packages/pluggy/a.py\", line {i} in f{i}\n"))
+            .collect();
+        let text = format!(
+            "Fatal Python error: Segmentation fault\n{library}  File \"/w/test_native.py\", line 8 in test_read\n\
+             {library}step.sh: line 1: 1358 Segmentation fault (core dumped)\n"
+        );
+        assert!(
+            shown(&text, 9).contains("test_native.py"),
+            "{}",
+            shown(&text, 9)
+        );
+    }
+
+    #[test]
+    fn values_that_a_test_compares_stand_below_blank_lines() {
+        let passed: String = (0..40).map(|i| format!("PASS test/a{i}.ts\n")).collect();
+        let text = format!(
+            "Error: no file a\n{passed}FAIL test/get.ts\n  ● reads options\n\n    expect(received).toBe(expected)\n\n\
+             \x20   Expected: \"https://a\"\n    Received: undefined\n\n{passed}Error: no file b\n{passed}Tests: 1 failed, 7 passed\n\n\
+             npm error code 1\n"
+        );
+        assert_snapshot!(shown(&text, 12), @r#"
+        1: Error: no file a
+        42: FAIL test/get.ts
+        43:   ● reads options
+        45:     expect(received).toBe(expected)
+        47:     Expected: "https://a"
+        48:     Received: undefined
+        90: Error: no file b
+        131: Tests: 1 failed, 7 passed
+        133: npm error code 1
+        "#);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Searches in logs, prose and code.
 
+use std::collections::BTreeSet;
+
 use super::*;
 
 #[test]
@@ -197,16 +199,13 @@ fn why_the_build_failed() {
     text.push_str(
         "[INFO] cleaning up\n[INFO] done\n[INFO] BUILD FAILURE\n[INFO] Total time: 3 s\n",
     );
-    assert_snapshot!(find(&artifact(&text), "Why did the build fail?", 200).render(), @"
-    [2 of 2 passages]
-    790:[WARNING] module 394 uses a deprecated error handler
-    791:[INFO] Compiling module 395
+    let artifact = artifact(&text);
+    assert_snapshot!(find(&artifact, "Why did the build fail?", 200).render(), @"
+    [4 of 4 passages]
     792:[WARNING] module 395 uses a deprecated error handler
-    793:[INFO] Compiling module 396
     794:[WARNING] module 396 uses a deprecated error handler
-    795:[INFO] Compiling module 397
     796:[WARNING] module 397 uses a deprecated error handler
-    797:[INFO] Compiling module 398
+    --
     798:[WARNING] module 398 uses a deprecated error handler
     799:[INFO] Compiling module 399
     800:[WARNING] module 399 uses a deprecated error handler
@@ -216,7 +215,19 @@ fn why_the_build_failed() {
     804:[INFO] cleaning up
     805:[INFO] done
     806:[INFO] BUILD FAILURE
+    807:[INFO] Total time: 3 s
     ");
+    // More budget shows more, and all that less budget shows.
+    let numbers = |budget: u64| -> BTreeSet<u64> {
+        let page = find(&artifact, "Why did the build fail?", budget);
+        let lines = page.passages.iter().flat_map(Passage::numbered);
+        lines.map(|(number, _)| number).collect()
+    };
+    let pages: Vec<_> = (1..20).map(|budget| numbers(budget * 40)).collect();
+    for pair in pages.windows(2) {
+        assert!(pair[0].is_subset(&pair[1]), "{pair:?}");
+    }
+    assert!(pages[0].len() < 5 && pages[18].len() > 30, "{pages:?}");
 }
 
 #[test]
