@@ -33,7 +33,7 @@ pub use kind::ContentKind;
 pub use manifest::{
     Checks, Encryption, Facts, Layout, Manifest, Reason, Scheme, SecretFacts, Stats, ViewFacts,
 };
-pub use origin::{Ending, Origin, RawForm, TextPart};
+pub use origin::{Ending, Origin, RawForm, TextPart, has_failed};
 pub use principal::{Principal, PrincipalError};
 pub use source::{ByteSource, Interruptible, ReadRange, SourceTruncated};
 pub use span::{ByteRange, LineRange, SpanError};

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::origin::has_failed;
 use crate::{ContentKind, Ending, FileName, Handle, Origin, RawForm, Timestamp, Tokens};
 
 /// The size and the kind of a text as it was received (docs/spec/behaviour.md, "Figures").
@@ -113,6 +114,14 @@ pub struct Manifest {
 /// The format of a manifest without the member `format`, which early manifests of format 1 lack.
 const fn first_format() -> u32 {
     1
+}
+
+impl Facts {
+    /// Returns whether the tool reports a failure, or the command failed.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        has_failed(self.is_error, self.ending)
+    }
 }
 
 impl Manifest {

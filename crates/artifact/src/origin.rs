@@ -60,6 +60,12 @@ impl Ending {
     }
 }
 
+/// Returns whether a tool reports a failure (`isError`), or a command failed.
+#[must_use]
+pub fn has_failed(is_error: bool, ending: Option<Ending>) -> bool {
+    is_error || ending.and_then(|ending| ending.is_failure()) == Some(true)
+}
+
 impl fmt::Display for Ending {
     /// Writes `exit code 3 after 1.2 s`, or the parts of it that are known.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -51,8 +51,11 @@ pub(crate) fn nearest(
     };
     let mut absent = page.absent;
     absent.truncate(MOST_ABSENT);
+    // Lines that report a failure are in the order of the text.
+    let best = page.passages.iter().rev();
+    let best = best.max_by(|one, other| one.score.total_cmp(&other.score));
     Ok(Nearest {
-        place: page.passages.first().map(|best| place(best, extract)),
+        place: best.map(|best| place(best, extract)),
         absent,
     })
 }

@@ -39,6 +39,7 @@ pub fn promises(bytes: &[u8]) {
         &facts.view,
         facts.stats.kind,
         facts.stats.lines,
+        facts.has_failed(),
     )
     .unwrap();
     assert!(counter.count(&within(&lines, budget, &*counter).join("\n")) <= budget.get());

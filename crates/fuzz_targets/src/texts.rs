@@ -202,9 +202,14 @@ pub fn outline(bytes: &[u8]) {
             kind,
             ..facts.stats.clone()
         };
-        let lines =
-            spillgate_outline::outline(artifact.view(), &facts.view, stats.kind, stats.lines)
-                .unwrap();
+        let lines = spillgate_outline::outline(
+            artifact.view(),
+            &facts.view,
+            stats.kind,
+            stats.lines,
+            false,
+        )
+        .unwrap();
         for line in &lines {
             assert!(
                 !line.text.chars().any(|c| c.is_control() && c != '\t'),

@@ -157,7 +157,7 @@ fn stations(text: &str, reply: &str, base: &Path, runs: usize) {
     let (view, facts, stats) = looked_at(view, is_json);
     time("  outline", &mut || {
         drop(black_box(
-            outline(&view, &facts, stats.kind, stats.lines).unwrap(),
+            outline(&view, &facts, stats.kind, stats.lines, false).unwrap(),
         ));
     });
     for (store, how) in stores(base) {

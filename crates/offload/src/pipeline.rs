@@ -16,7 +16,7 @@ use std::{panic, thread};
 
 use bytes::Bytes;
 use spillgate_artifact::{
-    ByteSource, ContentKind, Facts, Origin, Reason, Stats, TextPart, Tokens, ViewFacts,
+    ByteSource, ContentKind, Facts, Origin, Reason, Stats, TextPart, Tokens, ViewFacts, has_failed,
 };
 use spillgate_outline::{OutlineEntry, outline, outline_of_binary};
 use spillgate_store::{ArtifactStore, Draft, Part, Receipt, StoreError};
@@ -416,6 +416,7 @@ pub(crate) struct Outlining {
     facts: ViewFacts,
     kind: ContentKind,
     lines: u64,
+    has_failed: bool,
 }
 
 impl Outlining {
@@ -438,6 +439,7 @@ impl Outlining {
             facts: sanitized.facts(),
             kind: sanitized.kind,
             lines: scan.lines(),
+            has_failed: has_failed(sanitized.captured.is_error, sanitized.captured.ending),
         })
     }
 
@@ -453,7 +455,13 @@ impl Outlining {
     pub(crate) fn outlined(&self) -> Option<Vec<OutlineEntry>> {
         let made = match &self.binary {
             Some(raw) => outline_of_binary(&**raw),
-            None => outline(&self.view, &self.facts, self.kind, self.lines),
+            None => outline(
+                &self.view,
+                &self.facts,
+                self.kind,
+                self.lines,
+                self.has_failed,
+            ),
         };
         made.ok()
     }

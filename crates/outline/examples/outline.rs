@@ -66,6 +66,7 @@ fn run(base: &Path, file: &str, budget: TokenBudget, runs: u64) -> Result<(), Bo
             &facts.view,
             facts.stats.kind,
             facts.stats.lines,
+            facts.has_failed(),
         )?;
         best = best.min(start.elapsed().as_secs_f64());
     }

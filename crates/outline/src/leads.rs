@@ -374,7 +374,7 @@ mod tests {
             layout: Layout::AsIs,
             prelude: 0,
         };
-        let entries = outline(&view, &facts, kind, view.lines()).unwrap();
+        let entries = outline(&view, &facts, kind, view.lines(), false).unwrap();
         let leads = leads(&view, kind, &entries).unwrap();
         let first = first_record(&entries);
         let first =
@@ -473,7 +473,7 @@ mod tests {
             layout: Layout::AsIs,
             prelude: 0,
         };
-        let entries = outline(&view, &facts, ContentKind::Text, view.lines()).unwrap();
+        let entries = outline(&view, &facts, ContentKind::Text, view.lines(), false).unwrap();
         assert_snapshot!(format!("{:?}", failure_leads(&entries)), @r#"[Search("why did it fail?"), Read { start: 22, lines: 60 }]"#);
     }
 }

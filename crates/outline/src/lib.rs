@@ -69,6 +69,8 @@ pub struct OutlineEntry {
     pub line: Option<u64>,
     /// The text of the entry: untrusted, on one line, of limited length.
     pub text: String,
+    /// For a template that only one line follows: the 1-based number of this line.
+    pub(crate) only_line: Option<u64>,
     /// A call that shows the described thing, if a path or a line number is not enough.
     pub(crate) lead: Option<Lead>,
     /// For a list of objects in laid-out JSON: the offset of the line above the first object.
@@ -102,10 +104,19 @@ impl OutlineEntry {
             kind,
             line: None,
             text,
+            only_line: None,
             lead: None,
             records: None,
             first: None,
         }
+    }
+
+    /// Returns whether the entry says nothing that one of `lines` does not say: it is the template of
+    /// a single line, which is one of them.
+    #[must_use]
+    pub fn is_told_by(&self, lines: &[Self]) -> bool {
+        let is_it = |line: &Self| line.line.is_some() && line.line == self.only_line;
+        lines.iter().any(is_it)
     }
 
     /// Returns the indentation and the line number that precede the text.
@@ -123,15 +134,18 @@ impl fmt::Display for OutlineEntry {
 }
 
 /// Returns the outline of a stored text of the given kind. `lines` is the number of lines of the
-/// original text. If no shape is found, there are no entries. Content that is not text is outlined
+/// original text. If the text is known to be the output of a run that `has_failed`, the lines that
+/// report failures come first wherever they stand; otherwise only if the text ends in a failure, or
+/// is a log. If no shape is found, there are no entries. Content that is not text is outlined
 /// from its raw bytes ([`outline_of_binary`]).
 pub fn outline(
     view: &View,
     facts: &ViewFacts,
     kind: ContentKind,
     lines: u64,
+    has_failed: bool,
 ) -> io::Result<Vec<OutlineEntry>> {
-    let mut entries = of_kind(view, facts, kind)?;
+    let mut entries = of_kind(view, facts, kind, has_failed)?;
     let shown = view.lines();
     if view.bytes() == 0 {
         let why = match lines {
@@ -201,7 +215,12 @@ fn located(
     Ok(OutlineEntry { line, ..entry })
 }
 
-fn of_kind(view: &View, facts: &ViewFacts, kind: ContentKind) -> io::Result<Vec<OutlineEntry>> {
+fn of_kind(
+    view: &View,
+    facts: &ViewFacts,
+    kind: ContentKind,
+    has_failed: bool,
+) -> io::Result<Vec<OutlineEntry>> {
     let source = view.source();
     match kind {
         ContentKind::Json => return of_json(view, facts.prelude),
@@ -227,7 +246,7 @@ fn of_kind(view: &View, facts: &ViewFacts, kind: ContentKind) -> io::Result<Vec<
             _ => markdown::outline(view, &plan)?,
         },
         ContentKind::Diff => diff::outline(view, &plan)?,
-        _ => of_output(view, &plan, kind)?,
+        _ => of_output(view, &plan, kind, has_failed)?,
     };
     if plan.is_partial() && !lines.is_empty() {
         lines.insert(0, aside(format!("({})", plan.description())));
@@ -266,7 +285,12 @@ const SHAPES: [ShapeOutline; 9] = [
 
 /// Outlines logs, code and prose. If a run failed, the lines that say why come first. This does not
 /// apply to texts with one of the [`SHAPES`]: in a table or a commit, the word `failed` is data.
-fn of_output(view: &View, plan: &SamplePlan, kind: ContentKind) -> io::Result<Vec<OutlineEntry>> {
+fn of_output(
+    view: &View,
+    plan: &SamplePlan,
+    kind: ContentKind,
+    has_failed: bool,
+) -> io::Result<Vec<OutlineEntry>> {
     for outline in SHAPES {
         let shape = outline(view, plan)?;
         if !shape.is_empty() {
@@ -275,7 +299,7 @@ fn of_output(view: &View, plan: &SamplePlan, kind: ContentKind) -> io::Result<Ve
     }
     let (failures, rest) = at_once(
         plan,
-        || failure::outline(view, plan, kind),
+        || failure::outline(view, plan, kind, has_failed),
         || match kind {
             ContentKind::Log => log::outline(view, plan),
             _ => plainly(view, plan, kind),
@@ -389,7 +413,7 @@ mod tests {
         };
         // JSON that was cut off may be stored as text or code.
         for kind in [ContentKind::Json, ContentKind::Text, ContentKind::Code] {
-            let lines = outline(&view_of(&text), &facts, kind, 1).unwrap();
+            let lines = outline(&view_of(&text), &facts, kind, 1, false).unwrap();
             allow_duplicates!(assert_snapshot!(texts(&lines), @r#"
             (laid out as 3 lines)
             (as far as it can be read)

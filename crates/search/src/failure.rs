@@ -79,10 +79,29 @@ fn shown(
         }
     }
     taken.sort_by_key(|line| line.span.number);
-    let runs = taken.chunk_by(|one, next| one.span.end == next.span.start);
-    Ok(runs
-        .map(|run| run.iter().map(|line| (*line).clone()).collect())
-        .collect())
+    let mut runs: Vec<Vec<FailureLine>> = Vec::new();
+    for line in taken {
+        match runs.last_mut() {
+            Some(run) if follows(view, line, run)? => run.push(line.clone()),
+            _ => runs.push(vec![line.clone()]),
+        }
+    }
+    Ok(runs)
+}
+
+/// Returns whether at most an empty line separates a line from a run. An empty line takes no more
+/// room than the mark between passages.
+fn follows(view: &View, line: &FailureLine, run: &[FailureLine]) -> io::Result<bool> {
+    /// Most bytes of an empty line, with the time stamp of a runner.
+    const EMPTY: u64 = 200;
+    let end = run.last().map_or(0, |last| last.span.end);
+    if line.span.start.saturating_sub(end) > EMPTY {
+        return Ok(false);
+    }
+    let between = view.source().bytes(end, line.span.start)?;
+    let lines = between.split_inclusive(|byte| *byte == b'\n');
+    let mut lines = lines.map(|line| line[runner_prefix(line)..].trim_ascii());
+    Ok(lines.next().is_none_or(<[u8]>::is_empty) && lines.next().is_none())
 }
 
 /// Returns the tokens of a line on the page.

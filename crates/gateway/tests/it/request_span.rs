@@ -90,7 +90,7 @@ async fn a_conversation_in_figures() {
     spillgate_sessions 1
     spillgate_stored_bytes_total{server="s"} 37992
     spillgate_tokens_given_back_total{server="s"} 394
-    spillgate_tokens_kept_out_total{server="s"} 9346
+    spillgate_tokens_kept_out_total{server="s"} 9366
     spillgate_upstream_seconds_count{server="s",method="other"} 1
     spillgate_upstream_seconds_count{server="s",method="tools/call"} 4
     spillgate_upstream_seconds_count{server="s",method="tools/list"} 1

@@ -48,7 +48,7 @@ impl InnerTexts {
         let outlines = texts.iter().map(|one| {
             let facts = &one.text.manifest().facts;
             let (kind, lines) = (facts.stats.kind, facts.stats.lines);
-            outline(one.text.view(), &facts.view, kind, lines)
+            outline(one.text.view(), &facts.view, kind, lines, false)
         });
         Ok(Some(Self {
             outlines: outlines.collect::<Result<_, _>>()?,

@@ -301,6 +301,7 @@ impl Subject<'_> {
             &artifact.manifest().facts.view,
             stats.kind,
             stats.lines,
+            self.manifest.facts.has_failed(),
         )?)
     }
 

@@ -116,7 +116,7 @@ fn failure_budget(subject: &Subject<'_>) -> TokenBudget {
 pub(crate) fn parts(subject: &Subject<'_>) -> Result<Parts, RetrieveError> {
     let headline = headline(subject.manifest);
     let count = |text: &str| subject.counter().count(text);
-    let (failure, shape): (Vec<OutlineEntry>, Vec<OutlineEntry>) = subject
+    let (failure, mut shape): (Vec<OutlineEntry>, Vec<OutlineEntry>) = subject
         .outline()?
         .into_iter()
         .partition(|entry| entry.kind == EntryKind::Failure);
@@ -148,11 +148,12 @@ pub(crate) fn parts(subject: &Subject<'_>) -> Result<Parts, RetrieveError> {
     };
     if !failure.is_empty() {
         let (parts, rest) = parts(subject.calls(&failure_leads(&failure)));
-        let failure = shown(&failure, rest * 9 / 10);
-        let rest = rest.saturating_sub(count(&section(FAILURE, &failure)));
+        let texts = shown(&failure, rest * 9 / 10);
+        let rest = rest.saturating_sub(count(&section(FAILURE, &texts)));
+        shape.retain(|entry| !entry.is_told_by(&failure));
         return Ok(Parts {
             shape: shown(&shape, rest),
-            failure,
+            failure: texts,
             ..parts
         });
     }

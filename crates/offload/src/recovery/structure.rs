@@ -81,7 +81,10 @@ impl Structure {
             layout: Layout::AsIs,
             prelude: 0,
         };
-        Ok(Self::of(&outline(&view, &facts, kind, view.lines())?, kind))
+        Ok(Self::of(
+            &outline(&view, &facts, kind, view.lines(), false)?,
+            kind,
+        ))
     }
 
     /// Returns the structure of a text from its outline.

@@ -207,7 +207,13 @@ impl Offloader {
         let stats = &facts.stats;
         let lines = match stats.kind {
             ContentKind::Binary => outline_of_binary(&*artifact.text()?)?,
-            kind => outline(artifact.view(), &facts.view, kind, stats.lines)?,
+            kind => outline(
+                artifact.view(),
+                &facts.view,
+                kind,
+                stats.lines,
+                facts.has_failed(),
+            )?,
         };
         let lines = within(&lines, budget, &**self.counter());
         self.retrieved(&artifact, &lines.join("\n"), None);

@@ -60,6 +60,11 @@ const LAST_LINES: u64 = 24;
 /// Maximum rank of the last line, see [`OutlineEntry::rank`]. For each line before it, the rank is
 /// greater by 1.
 const LAST_RANK: usize = 6;
+/// Number of lines that are kept of a run of lines that are alike.
+const KEPT_ALIKE: usize = 2;
+/// Minimum number of lines of such a run. One line that was left out would take as much room as its
+/// count.
+const FOLDED: usize = KEPT_ALIKE + 2;
 /// Maximum number of frames of a stack trace that are shown, of libraries and of the project each.
 const FRAMES: usize = 2;
 
@@ -225,13 +230,13 @@ fn kind_of(line: &[u8]) -> u64 {
     signature(&line[..word.min(24)])
 }
 
-/// Picks the lines that report failures. Unless `is_asked` is set, nothing is picked from a text
+/// Picks the lines that report failures. Unless `has_failed` is set, nothing is picked from a text
 /// that does not end in a failure.
 fn pick(
     view: &View,
     plan: &SamplePlan,
     kind: ContentKind,
-    is_asked: bool,
+    has_failed: bool,
 ) -> io::Result<Vec<Pick>> {
     let parts = plan.look(view.source(), Findings::of)?;
     let mut found = Findings::default();
@@ -242,7 +247,7 @@ fn pick(
     let is_code = kind == ContentKind::Code;
     let is_output = !is_code || found.hits().any(|hit| hit.report.is_output);
     // A log may report errors anywhere.
-    let is_of_run = is_asked || kind == ContentKind::Log || found.ends_in_failure(view.bytes());
+    let is_of_run = has_failed || kind == ContentKind::Log || found.ends_in_failure(view.bytes());
     match is_output && is_of_run {
         true => Ok(found.picked(view.bytes())),
         false => Ok(Vec::new()),
@@ -442,8 +447,9 @@ pub(crate) fn outline(
     view: &View,
     plan: &SamplePlan,
     kind: ContentKind,
+    has_failed: bool,
 ) -> io::Result<Vec<OutlineEntry>> {
-    let picks = pick(view, plan, kind, false)?;
+    let picks = pick(view, plan, kind, has_failed)?;
     let found = FailureLines::new(FailureLines::ranked(view, &picks, 1)?, &picks);
     let entries = found.lines.into_iter().map(|one| {
         let entry = OutlineEntry::new(one.rank, 0, EntryKind::Failure, one.text);
@@ -497,6 +503,7 @@ fn block(
     let mut above: Vec<NumberedLine> = Vec::new();
     let mut indent = 0;
     let (mut taken, mut frames, mut blanks) = (0, (0, 0), 0);
+    let (mut alike, mut last) = (0, None);
     let mut add = |span: LineSpan, rank: usize, text: String| {
         let new = || FailureLine {
             span,
@@ -549,6 +556,14 @@ fn block(
         if !belongs && pick.around != MAIN && (blanks > 0 || taken > 1) {
             break;
         }
+        if !belongs && classify(line).is_none() {
+            let now = Some(signature(line));
+            alike = if last == now { alike + 1 } else { 1 };
+            last = now;
+            if alike > KEPT_ALIKE {
+                continue;
+            }
+        }
         if is_frame(line) {
             let frames = match is_library(line) {
                 true => &mut frames.0,
@@ -569,7 +584,8 @@ fn block(
     Ok(())
 }
 
-/// Adds the other lines around a picked line, which are shown if there is room for them.
+/// Adds the other lines around a picked line, which are shown if there is room for them: frames of
+/// stack traces, and lines that a blank line sets apart. Runs of lines that are alike are left out.
 fn rest(
     view: &View,
     pick: &Pick,
@@ -582,16 +598,20 @@ fn rest(
     let number = view.line_of_offset(pick.start)?;
     let (before, after) = (pick.around.0 * more as u64, (pick.around.1 * more) as u64);
     let mut reader = view.lines_from(number.saturating_sub(before).max(1))?;
-    while let Some((span, bytes)) = reader.next_bytes()? {
-        if span.number > number + after {
-            break;
+    let mut around = Vec::new();
+    while let Some((span, bytes)) = reader.next_bytes()?
+        && span.number <= number + after
+    {
+        let line = bytes[prefix(bytes)..].trim_ascii();
+        if !line.is_empty() {
+            around.push((span, signature(line)));
         }
-        if bytes[prefix(bytes)..].trim_ascii().is_empty() {
-            continue;
-        }
+    }
+    let runs = around.chunk_by(|one, next| one.1 == next.1);
+    for (span, _) in runs.filter(|run| run.len() < FOLDED).flatten() {
         let far = usize::try_from(span.number.abs_diff(number)).unwrap_or(usize::MAX);
         lines.entry(span.number).or_insert_with(|| FailureLine {
-            span,
+            span: *span,
             rank: at + REST + far,
             is_report: false,
             text: String::new(),
@@ -606,9 +626,6 @@ type NumberedLine = (LineSpan, String);
 /// Returns lines from the last one up. Of a run of lines that report nothing and are alike, such as
 /// the progress of a build, two are kept: the room is for what else led to the failure.
 fn folded(lines: &mut Vec<NumberedLine>) -> Vec<NumberedLine> {
-    const KEPT: usize = 2;
-    // One line that was left out would take as much room as its count.
-    const FOLDED: usize = KEPT + 2;
     /// The signature of all frames of stack traces.
     const FRAME: u64 = 0;
     let mut runs: Vec<(Option<u64>, Vec<NumberedLine>)> = Vec::new();
@@ -625,9 +642,9 @@ fn folded(lines: &mut Vec<NumberedLine>) -> Vec<NumberedLine> {
     }
     for (_, lines) in &mut runs {
         if lines.len() >= FOLDED {
-            let more = lines.len() - KEPT;
-            lines.truncate(KEPT);
-            let (_, text) = &mut lines[KEPT - 1];
+            let more = lines.len() - KEPT_ALIKE;
+            lines.truncate(KEPT_ALIKE);
+            let (_, text) = &mut lines[KEPT_ALIKE - 1];
             text.push_str(&format!(" ({more} like it left out)"));
         }
     }
@@ -727,7 +744,7 @@ mod tests {
     fn shown(text: &str, most: usize) -> String {
         let view = view_of(text);
         let plan = SamplePlan::spread(view.source(), 0).unwrap();
-        let mut lines = outline(&view, &plan, ContentKind::Log).unwrap();
+        let mut lines = outline(&view, &plan, ContentKind::Log, false).unwrap();
         lines.sort_by_key(|line| line.rank);
         lines.truncate(most);
         lines.sort_by_key(|line| line.line);
@@ -914,12 +931,35 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_failed_may_end_in_progress() {
+        let text: String = (0..400)
+            .map(|i| match i {
+                170 => "error: module 170 needs libfoo 2.4\n".to_owned(),
+                _ => format!("compiling module {i} of 400\n"),
+            })
+            .collect();
+        let view = view_of(&text);
+        let plan = SamplePlan::spread(view.source(), 0).unwrap();
+        let lines = |has_failed| outline(&view, &plan, ContentKind::Text, has_failed).unwrap();
+        assert_eq!(lines(false), []);
+        assert_snapshot!(texts(&lines(true)), @"
+        169: compiling module 168 of 400 (6 like it left out)
+        170: compiling module 169 of 400
+        171: error: module 170 needs libfoo 2.4
+        172: compiling module 171 of 400
+        173: compiling module 172 of 400
+        399: compiling module 398 of 400 (22 like it left out)
+        400: compiling module 399 of 400
+        ");
+    }
+
+    #[test]
     fn code_that_speaks_of_errors_has_not_failed() {
         let code =
             "fn f() -> Result<(), Error> {\n    return Err(Error::Failed); // error: failed\n}\n"
                 .repeat(50);
         let view = view_of(&code);
         let plan = SamplePlan::spread(view.source(), 0).unwrap();
-        assert_eq!(outline(&view, &plan, ContentKind::Code).unwrap(), []);
+        assert_eq!(outline(&view, &plan, ContentKind::Code, false).unwrap(), []);
     }
 }

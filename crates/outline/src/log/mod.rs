@@ -93,7 +93,11 @@ pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineE
         let line = view.line_of_offset(cluster.first)?;
         let (count, text) = (plan.scaled(cluster.count), cluster.template());
         let text = format!("{count}× (line {line}) {text}");
-        outline.push(OutlineEntry::new(rank, 0, EntryKind::Place, text));
+        let entry = OutlineEntry::new(rank, 0, EntryKind::Place, text);
+        outline.push(OutlineEntry {
+            only_line: (cluster.count == 1).then_some(line),
+            ..entry
+        });
     }
     Ok(outline)
 }

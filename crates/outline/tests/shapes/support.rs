@@ -60,7 +60,14 @@ impl Returned {
     }
 
     pub(crate) fn lines(&self) -> Vec<OutlineEntry> {
-        outline(&self.view, &self.facts, self.stats.kind, self.stats.lines).unwrap()
+        outline(
+            &self.view,
+            &self.facts,
+            self.stats.kind,
+            self.stats.lines,
+            false,
+        )
+        .unwrap()
     }
 
     /// Returns the kind and the outline within a budget.

@@ -118,7 +118,7 @@ fn is_wanted(facts: &Facts, ls: &Ls, now: Timestamp) -> bool {
 
 /// Returns whether the command or the call failed.
 fn is_failure(facts: &Facts) -> bool {
-    facts.is_error || facts.ending.and_then(|ending| ending.is_failure()) == Some(true)
+    facts.has_failed()
 }
 
 fn table(listed: &[Listed], now: Timestamp, out: &Output) -> String {

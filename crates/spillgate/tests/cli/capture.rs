@@ -163,11 +163,24 @@ fn a_log_as_a_model_sees_it() {
       levels: ERROR 1, INFO 2,999
       from 2026-11-21T10:00:00Z to 2026-11-21T10:49:59Z
       2,999× (line 1) <*> INFO worker-<*> processed batch id=<*> ok
-      1× (line 501) <*> ERROR worker-<*> code=<*> disk quota exceeded on /data/<*>
     next: spillgate search HANDLE 'why did it fail?'
     next: spillgate read HANDLE --start 491 --lines 60
     also, likewise: grep HANDLE REGEX
     ");
+}
+
+#[test]
+fn a_command_that_failed_shows_its_error_wherever_it_stands() {
+    let script = "for i in $(seq 4000); do [ $i = 90 ] && echo 'error: no libfoo' || echo step $i; done; exit ";
+    let preview = |code: &str| {
+        let tool = Tool::new();
+        let script = format!("{script}{code}");
+        let output = tool.run(&["run", "--quiet", "--", "sh", "-c", &script], b"");
+        assert_eq!(output.status.code(), code.parse().ok());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(preview("2").contains("\n  90: error: no libfoo\n"));
+    assert!(!preview("0").contains("failure:"));
 }
 
 #[test]

@@ -83,7 +83,6 @@ fn a_large_text_becomes_a_preview() {
       levels: ERROR 1, INFO 599
       from 2026-11-21T10:00:00Z to 2026-11-21T10:09:59Z
       599× (line 1) <*> INFO worker-<*> processed batch id=<*> ok
-      1× (line 501) <*> ERROR worker-<*> code=<*> disk quota exceeded on /data/<*>
     next: spillgate_search(handle="HANDLE", words="why did it fail?")
     next: spillgate_read(handle="HANDLE", start=491, lines=60)
     also, with the same handle: spillgate_grep(pattern=REGEX)
