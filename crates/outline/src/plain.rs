@@ -1,6 +1,7 @@
 //! Outlines texts that have no kind of their own but a regular layout.
 //!
-//! Such texts are tables with semicolons or bars between their fields, matches of `grep -n`, YAML,
+//! Such texts are tables with semicolons or bars between their fields, tables with tabs but without
+//! names of columns, matches of `grep -n`, YAML,
 //! and configuration files with sections (INI, TOML).
 
 use std::io;
@@ -11,7 +12,8 @@ use rustc_hash::FxHashMap;
 use spillgate_text::View;
 
 use crate::parts::{SamplePlan, counted, grouped, lines};
-use crate::{OutlineEntry, located, note, table};
+use crate::table::{self, Table};
+use crate::{OutlineEntry, located, note};
 
 /// Number of bytes at the start of a text in which its layout is detected.
 const HEAD: u64 = 16 << 10;
@@ -59,6 +61,11 @@ pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineE
             return table::outline(view.source(), &plan, delimiter);
         }
     }
+    let tabs = |line: &[u8]| memchr::memchr_iter(b'\t', line).count();
+    let width = judged.first().map_or(0, |first| tabs(first));
+    if width > 0 && most(&|line| tabs(line) == width) {
+        return unnamed(view, width + 1);
+    }
     if most(&|line| MATCH.is_match(line)) {
         return matches(view, plan);
     }
@@ -73,6 +80,17 @@ pub(crate) fn outline(view: &View, plan: &SamplePlan) -> io::Result<Vec<OutlineE
         return yaml(view, plan);
     }
     Ok(Vec::new())
+}
+
+/// Returns the columns of a table with tabs whose first line names no columns.
+fn unnamed(view: &View, columns: usize) -> io::Result<Vec<OutlineEntry>> {
+    let plan = SamplePlan::first(view.source(), 0)?;
+    let names: Vec<String> = (1..=columns).map(|at| format!("column {at}")).collect();
+    let mut table = Table::with_names(names.iter().map(String::as_str));
+    plan.each_line(view.source(), |line, offset| {
+        table.add_row(line.trim_ascii_end().split(|byte| *byte == b'\t'), offset);
+    })?;
+    Ok(table.render(&plan))
 }
 
 /// Returns the line without the dash of a list item.
@@ -234,6 +252,8 @@ mod tests {
         id: integer: 1, 2
         name: text: a, b
         city: text: Rome, Oslo
+        ");
+        assert_snapshot!(shown("12\t0\tsrc/a.rs\n3\t41\tsrc/b.rs\n7\t7\t\n"), @"
         ");
         assert_snapshot!(shown("src/a.rs:3:fn a() {\nsrc/a.rs:9:fn b() {\nsrc/b.rs:1:fn c() {\n"), @"
         3 matching lines in 2 files
