@@ -43,6 +43,8 @@ pub(super) const END: u64 = 12;
 /// Most records of a table with further columns, and the tenths of the budget that it may cost.
 const WIDE_RECORDS: usize = 20;
 const WIDE_SHARE: u64 = 6;
+/// The tenths of the budget that a table with long cells may cost.
+const WHOLE_SHARE: u64 = 8;
 /// Most columns of such a table.
 const WIDE_COLUMNS: usize = 12;
 
@@ -52,6 +54,8 @@ const IDENTITY: [&str; 8] = [
 ];
 /// The number of `path` there.
 const PATH: usize = 6;
+/// Most records whose values are counted to find the columns that tell records apart.
+const TOLD_APART: usize = 100;
 /// Most columns that tell which record it is.
 const IDENTITIES: usize = 3;
 
@@ -147,25 +151,38 @@ pub(super) fn table(
         });
     }
     let mut lines = rows(&records, &columns, collection);
-    // How many there are is the answer; a few of them show that the question was understood.
-    // All of them, if they are so few that this costs little: `number of` may ask for a list.
+    // If there is room, no cell is cut.
+    let most = budget.get() / 10 * WHOLE_SHARE;
+    let whole = may_fit.then(|| rows_of(&records, &columns, collection, LONG_CELL_CHARS));
+    if let Some(whole) = whole.filter(|whole| !counter.exceeds(&whole.join("\n"), most)) {
+        lines = whole;
+    }
     if plan.is_count && plan.order.is_none() {
-        let brief = columns
+        let names = columns
             .first()
             .map(|&first| rows(&records, &[first], collection));
-        let is_brief = |lines: &Vec<String>| {
-            !plan.conditions.is_empty()
-                && lines.len() <= WIDE_RECORDS
-                && !counter.exceeds(&lines.join("\n"), budget.get() / BRIEF_SHARE)
+        let most = budget.get() / BRIEF_SHARE;
+        let is_brief = |names: &Vec<String>| {
+            names.len() <= WIDE_RECORDS && !counter.exceeds(&names.join("\n"), most)
         };
-        match brief.filter(is_brief) {
-            Some(brief) if lines.len() > COUNTED_LINES => lines = brief,
-            _ => lines.truncate(COUNTED_LINES),
-        }
+        lines = counted(lines, names.filter(is_brief), plan);
     }
     let is_list = plan.order.is_none() && budget.get() >= SMALL_PAGE;
     let all = || filter(plan, collection, &columns).filter(|_| is_list);
     fitted_or(&head, &lines, budget, LEAST, counter, all)
+}
+
+/// Returns the lines of a table if the number of records is the answer: a few of them show that the
+/// question was understood. All names, if they are so few that this costs little: `number of` may
+/// ask for a list.
+fn counted(mut lines: Vec<String>, names: Option<Vec<String>>, plan: &Plan) -> Vec<String> {
+    match names {
+        Some(names) if !plan.conditions.is_empty() && lines.len() > COUNTED_LINES => names,
+        _ => {
+            lines.truncate(COUNTED_LINES);
+            lines
+        }
+    }
 }
 
 /// Returns the name of a column for a page.
@@ -415,6 +432,16 @@ pub(super) fn rows(
         true => LONG_CELL_CHARS,
         false => CELL_CHARS,
     };
+    rows_of(records, columns, collection, most)
+}
+
+/// Returns the same with cells of at most `most` characters.
+fn rows_of(
+    records: &[&Record<'_>],
+    columns: &[usize],
+    collection: &Collection<'_>,
+    most: usize,
+) -> Vec<String> {
     let names = columns.iter().map(|&column| shown_name(collection, column));
     let mut lines = vec![names.collect::<Vec<_>>().join("\t")];
     let mut known = FxHashSet::default();
@@ -665,6 +692,13 @@ fn said(condition: &Condition, collection: &Collection<'_>) -> String {
     format!("{name} {}{is}", is_not("", "not "))
 }
 
+/// Returns how many different values the first records have in a column.
+fn different(records: &[&Record<'_>], column: usize) -> usize {
+    let cells = records.iter().take(TOLD_APART);
+    let cells = cells.filter_map(|record| record.get(column));
+    cells.map(Cell::shown).collect::<FxHashSet<_>>().len()
+}
+
 /// The columns of the table: what identifies a record, what is asked for, what was compared.
 pub(super) fn columns(
     plan: &Plan,
@@ -732,6 +766,13 @@ pub(super) fn columns(
         cell.is_some_and(|cell| matches!(cell, Cell::Text(_)) && cell.moment().is_some())
     };
     let unique = unique.filter(|&column| named.is_empty() || !is_time(column));
+    // Of many names, those that tell these records apart.
+    if named.len() > IDENTITIES {
+        named.sort_by_cached_key(|&column| {
+            let values = different(records, column);
+            (depth(column), part(column), std::cmp::Reverse(values))
+        });
+    }
     let mut columns: Vec<usize> = Vec::new();
     for column in unique.into_iter().chain(named).filter(has) {
         if columns.len() < IDENTITIES && !columns.contains(&column) {

@@ -702,3 +702,21 @@ fn dates_alone_are_no_order() {
     let line = first_lines(&text, "dist shasum for the latest react", 1);
     assert_eq!(line, "2 of 4 in .files[] have path with \"react\":");
 }
+
+#[test]
+fn columns_that_tell_records_apart_are_shown_whole() {
+    let purpose =
+        "to be transferred to the fund for a purpose that this name explains at some length";
+    let accounts: Vec<Value> = (0..30)
+        .map(|i| {
+            json!({
+                "category name": if i % 6 == 0 { "Duties" } else { "Taxes" },
+                "group name": "Receipts",
+                "agency name": if i < 20 { "Interior" } else { "Defence" },
+                "account name": format!("Account {i}, {purpose}, part {i}"),
+            })
+        })
+        .collect();
+    let text = Value::from(accounts).to_string();
+    assert_snapshot!(asked_of(&text, ".[]", "Which accounts have the category Duties?"), @"5 of 30 in .[] have category name = Duties: | account name, agency name, category name, group name | Account 0, to be transferred to the fund for a purpose that this name explains at some length, part 0, Interior, Duties, Receipts");
+}
