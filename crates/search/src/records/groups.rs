@@ -125,6 +125,13 @@ impl Reader<'_, '_> {
             self.group(column, Some(unit), is_descending);
             return;
         }
+        // Whatever else is told, such as `under different paths`.
+        if self.asks_for_names()
+            && let Some(column) = self.named_records()
+        {
+            self.group(column, None, true);
+            return;
+        }
         let counted = behind(&PER);
         // `the cheapest per month` names `monthly_cost`, and `quickest pace per km` no group.
         let is_group = |column: usize, unit: Option<Unit>| {
@@ -192,27 +199,37 @@ impl Reader<'_, '_> {
             self.group(column, unit, is_descending);
             return;
         }
-        if SHARED.is_match(self.question) {
-            let names = ["name", "key", "title", "path", "id", "package", "file"];
-            let is_name = |name: &&str| {
-                let mut columns = self.collection.columns.iter();
-                columns.position(|column| column.eq_ignore_ascii_case(name))
-            };
-            // Names of records in a map are their keys, of which the last step may be the name.
-            let usual = |column: &usize| {
-                let has = self
-                    .collection
-                    .records
-                    .iter()
-                    .filter(|one| one.has(*column))
-                    .count();
-                has * 2 > self.collection.records.len()
-            };
-            let column = names.iter().filter_map(is_name).find(usual);
-            if let Some(column) = column {
-                self.group(column, None, is_descending);
-            }
+        if SHARED.is_match(self.question)
+            && let Some(column) = self.named_records()
+        {
+            self.group(column, None, is_descending);
         }
+    }
+
+    /// The column with the names of the records. Names of records in a map are their keys, of which
+    /// the last step may be the name.
+    fn named_records(&self) -> Option<usize> {
+        let names = ["name", "key", "title", "path", "id", "package", "file"];
+        let is_name = |name: &&str| {
+            let mut columns = self.collection.columns.iter();
+            columns.position(|column| column.eq_ignore_ascii_case(name))
+        };
+        let usual = |column: &usize| {
+            let records = &self.collection.records;
+            let has = records.iter().filter(|one| one.has(*column)).count();
+            has * 2 > records.len()
+        };
+        names.iter().filter_map(is_name).find(usual)
+    }
+
+    /// `names that occur most often`
+    fn asks_for_names(&self) -> bool {
+        let has = |name: &str| self.words.iter().any(|word| word.lower == name);
+        let subject = self.subject();
+        let mut words = self.words.iter();
+        words.any(|word| word.lower == "names" && subject == Some(word.start))
+            && has("most")
+            && (has("often") || has("frequently"))
     }
 
     /// Whether word `at` is a part of `at least` or `at most`.
@@ -298,7 +315,7 @@ impl Reader<'_, '_> {
     }
 
     /// The column of names of people, if that is what the word behind byte `at` asks for.
-    fn people_behind(&self, at: usize) -> Option<(usize, Option<Unit>)> {
+    pub(super) fn people_behind(&self, at: usize) -> Option<(usize, Option<Unit>)> {
         let next = self.words.iter().find(|word| word.start >= at)?;
         let person = is_person(next).then(|| self.persons())?;
         person.map(|column| (column, None))

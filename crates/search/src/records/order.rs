@@ -118,6 +118,7 @@ impl Reader<'_, '_> {
             let word = &self.words[*at];
             !self.taken[*at]
                 && !self.values_taken[*at]
+                && !self.is_told(*at)
                 && (self.is_end(word) || is_ranking(&word.lower) && !self.names_column(word))
         };
         let Some(at) = (0..self.words.len()).find(is_leading) else {
@@ -169,7 +170,8 @@ impl Reader<'_, '_> {
         let ends = self.words.iter().enumerate().find_map(|(at, word)| {
             let senses = superlatives(&word.lower);
             let name = senses.first()?.name;
-            if self.taken[at] || self.is_in_name(at) || self.is_bound(at) || self.is_level(word) {
+            let is_no_end = self.is_in_name(at) || self.is_bound(at) || self.is_level(word);
+            if self.taken[at] || is_no_end || self.is_told(at) {
                 return None;
             }
             // `first` and `last` name people and parts, too; `at most` was read.
@@ -203,6 +205,20 @@ impl Reader<'_, '_> {
             }
             _ => Some((at, senses)),
         }
+    }
+
+    /// Whether the value of what word `at` names is told: `whose minimum Python is 3.11`.
+    fn is_told(&self, at: usize) -> bool {
+        const REACH: usize = 3;
+        let mut behind = self.words[at + 1..].windows(2).take(REACH);
+        behind.any(|pair| {
+            let is_value = pair[1]
+                .lower
+                .bytes()
+                .next()
+                .is_some_and(|byte| byte.is_ascii_digit());
+            pair[0].lower == "is" && is_value
+        })
     }
 
     /// The word that tells a place in an order: `comes second in sales`.
@@ -240,7 +256,7 @@ impl Reader<'_, '_> {
                     false => senses,
                 }
             }
-            "most" if !second.is_empty() => second,
+            "most" | "furthest" | "farthest" if !second.is_empty() => second,
             "best" | "highest" | "worst" | "lowest" if next == "paid" => vec![Superlative {
                 means: "salary pay wage",
                 ..senses[0]
@@ -253,10 +269,10 @@ impl Reader<'_, '_> {
                 second.into_iter().map(flipped).collect()
             }
             // The biggest drop is the smallest change.
-            _ if ["drop", "decline", "decrease", "fall"].contains(&next) => {
+            _ if self.asks_for_drop(at) => {
                 let flipped = |sense: Superlative<'s>| Superlative {
                     is_descending: !sense.is_descending,
-                    means: "",
+                    means: "change difference delta growth",
                     ..sense
                 };
                 senses.into_iter().map(flipped).collect()
@@ -267,6 +283,15 @@ impl Reader<'_, '_> {
             }
             _ => senses,
         }
+    }
+
+    /// Whether the words behind word `at` ask for a drop, which no column has as a positive amount:
+    /// `biggest monthly decline`.
+    fn asks_for_drop(&self, at: usize) -> bool {
+        const DROPS: [&str; 6] = ["drop", "declin", "decreas", "fall", "loss", "reduct"];
+        const REACH: usize = 3;
+        let mut behind = self.words[at + 1..].iter().take(REACH);
+        behind.any(|word| DROPS.contains(&&*word.stem) && !self.names_column(word))
     }
 
     /// Whether what is longest has gone on since a date: `has been open longest`.
@@ -573,12 +598,16 @@ impl Reader<'_, '_> {
 
     /// `by number of strikes`, unless that is a column itself.
     pub(super) fn is_by_number(&self) -> bool {
+        const BEHIND: usize = 24;
         let Some(found) = BY_NUMBER.find(self.question) else {
             return false;
         };
         let fit = |column: usize| self.is_numeric(column) || self.has_lists(column);
         let named = self.best_column(found.end(), fit);
-        named.is_none_or(|column| self.naming(column, found.end(), 16) < 1.0)
+        // Words before it name what is counted: `top 2 def by number of plays`.
+        let middle = usize::midpoint(found.start(), found.end() + BEHIND);
+        let reach = middle - found.start();
+        named.is_none_or(|column| self.naming(column, middle, reach) < 1.0)
     }
 
     /// Whether another superlative says what `top` does not.
@@ -599,7 +628,10 @@ impl Reader<'_, '_> {
         let is_kind =
             |word: &&Word| !ends(word) && number(word).is_none() && !is_asking(&word.lower);
         let subject = self.words.iter().find(is_kind);
-        let column = subject.and_then(|word| self.group_column(word.start));
+        let column = subject.and_then(|word| {
+            let named = self.group_column(word.start);
+            named.or_else(|| self.people_behind(word.start))
+        });
         let column = column.filter(|&(column, _)| {
             !self.is_measure(column) && !self.has_lists(column) && !self.is_unique(column)
         });

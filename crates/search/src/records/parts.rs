@@ -73,6 +73,21 @@ impl Reader<'_, '_> {
         before.next().filter(names).map(|word| word.start)
     }
 
+    /// The column with a word, or with codes of which it is the beginning: `PLR` for `PLR0912`.
+    fn word_or_code(&self, text: &str, at: usize) -> Option<(usize, Test)> {
+        let word = Test::Has(text.to_owned());
+        if let Some(column) = self.most_held(&word, at) {
+            return Some((column, word));
+        }
+        let is_code = |value: &str| {
+            let digits = value.strip_prefix(text);
+            digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        let begins = Test::Begins(text.to_owned());
+        let column = self.most_held(&begins, at)?;
+        (self.share(column, |cell| cell.any(is_code)) > 0.0).then_some((column, begins))
+    }
+
     /// Whether a test holds for any value of any record.
     fn is_held(&self, test: &Test) -> bool {
         let mut records = self.collection.records.iter();
@@ -141,8 +156,7 @@ impl Reader<'_, '_> {
                 self.add(column, begins, is_negated);
                 self.take(start, end);
             } else if text.bytes().all(|byte| byte.is_ascii_uppercase())
-                && let word = Test::Has(text.to_owned())
-                && let Some(column) = self.most_held(&word, start)
+                && let Some((column, word)) = self.word_or_code(text, start)
             {
                 // `GPL` for `MIT OR GPL-2.0`.
                 self.add_weak(column, word, is_negated);

@@ -237,12 +237,17 @@ impl Reader<'_, '_> {
         let free = |at: usize| {
             !self.values_taken[at] && word(at) != "named" && !is_number(at) && !is_count(at)
         };
+        // `yards to go` names `togo`.
+        let is_joined = |at: usize, stem: &str| {
+            let before = at.checked_sub(1).map(|at| &*self.words[at].lower);
+            before.and_then(|before| stem.strip_prefix(before)) == Some(word(at))
+        };
         let held = stems.iter().filter(|stem| {
             let mut near = self.words.iter().enumerate();
             near.any(|(at, word)| {
                 free(at)
                     && near_to(&word)
-                    && alike(&word.stem, stem)
+                    && (alike(&word.stem, stem) || is_joined(at, stem))
                     && !self.is_in_other_name(at, stems)
             })
         });
@@ -364,6 +369,7 @@ impl Reader<'_, '_> {
         let is_state = |word: &str| word.ends_with("ed") || ["available", "part"].contains(&word);
         let is_done = small > 0 && word(small + 1).is_some_and(is_state);
         let last = small + usize::from(is_done);
+        let is_be = |word: &str| ["is", "are", "was", "were"].contains(&word);
         let is_other = |word: Option<&str>| {
             word.is_some_and(|word| ["other", "others", "rather"].contains(&word))
         };
@@ -376,7 +382,10 @@ impl Reader<'_, '_> {
                 word.lower == "t" && self.question[..word.start].ends_with(['\'', '’'])
             })
         };
+        // `those that are no towns`; `no` alone may deny that there is any.
+        let is_none = word(1) == Some("no") && word(2).is_some_and(is_be);
         before.any(|word| DENYING.contains(&word))
+            || is_none
             || (1..=last + 2).any(is_cut)
             || word(than) == Some("than") && (is_other(word(than + 1)) || is_other(word(than + 2)))
     }

@@ -101,7 +101,8 @@ pub(super) const SOON: &str = "due deadline renewal expires expiry";
 
 /// Adjectives that ask for an end of an order behind `most` or `least`, and parts of the names of
 /// columns that they mean.
-const ADJECTIVES: [(&str, &str); 10] = [
+const ADJECTIVES: [(&str, &str); 11] = [
+    ("affluent", "income gdp wealth"),
     ("severe", "mag magnitude severity damage"),
     ("violent", "mag magnitude"),
     ("lucrative", "gross revenue profit sales"),
@@ -116,7 +117,7 @@ const ADJECTIVES: [(&str, &str); 10] = [
 
 /// Words for the ends of an order: the word, whether it asks for the largest, and parts of the
 /// names of columns that it means.
-const SUPERLATIVES: [(&str, bool, &str); 89] = [
+const SUPERLATIVES: [(&str, bool, &str); 101] = [
     ("commonest", true, ""),
     ("most", true, ""),
     ("highest", true, ""),
@@ -221,6 +222,22 @@ const SUPERLATIVES: [(&str, bool, &str); 89] = [
     ("thinnest", false, "thickness pages"),
     ("fullest", true, "used usage percent pct fill occupancy"),
     ("emptiest", false, "used usage percent pct fill occupancy"),
+    ("widest", true, "width"),
+    ("narrowest", false, "width"),
+    ("steepest", true, "slope gradient grade incline"),
+    ("loudest", true, "loudness noise volume db"),
+    ("quietest", false, "loudness noise volume db"),
+    ("dimmest", false, "brightness luminosity"),
+    ("quickest", true, "speed mph kmh"),
+    (
+        "quickest",
+        false,
+        "duration elapsed latency took runtime time ms seconds",
+    ),
+    ("lengthiest", true, "length duration time min lines pages"),
+    ("wealthiest", true, "income gdp wealth"),
+    ("farthest", true, "distance"),
+    ("furthest", true, "distance"),
     ("nearest", false, "distance"),
     ("closest", false, "distance"),
     ("south", false, "latitude lat"),

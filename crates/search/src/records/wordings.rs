@@ -203,6 +203,7 @@ fn other_words_for_ends_of_orders_and_ranges() {
         "Which has more offscore than any other?",
         "Which are between 100 and 200 MB?",
         "most frequent off",
+        "top 2 off by number of plays",
         "Which open one leads?",
     ];
     assert_snapshot!(answers(&Value::from(all).to_string(), ContentKind::Json, &questions), @r#"
@@ -213,6 +214,8 @@ fn other_words_for_ends_of_orders_and_ranges() {
     Which are between 100 and 200 MB?
         5 of 24 in .[] have size_kb >= 102400, size_kb <= 204800: | name, size_kb, off, offscore, state | p06, 120000, DAL, 13, open
     most frequent off
+        24 of 24 in .[]; 3 different off, most frequent first: | 10, DAL | 7, NYG
+    top 2 off by number of plays
         24 of 24 in .[]; 3 different off, most frequent first: | 10, DAL | 7, NYG
     Which open one leads?
         12 of 24 in .[] have state = open: | name, off, offscore, size_kb, state | p00, DAL, 0, 0, open
@@ -448,6 +451,65 @@ fn crates_and_their_lists() {
 }
 
 #[test]
+fn joined_names_drops_codes_and_denied_nouns() {
+    let all: Vec<Value> = (0..24)
+        .map(|i| {
+            json!({
+                "name": format!("n{i:02}"),
+                "togo": i * 7 % 41,
+                "change": ([-9, 4, 12, -2][i % 4]),
+                "code": format!("{}{}", ["PLR09", "E5", "UP0"][i % 3], 10 + i),
+                "place": (["town", "village", "city"][i % 3]),
+                "width": i * 11 % 31,
+                "noise_db": i * 5 % 37,
+                "python": format!("3.{}", 8 + i % 5),
+            })
+        })
+        .collect();
+    let questions = [
+        "Which had 35 or more yards to go?",
+        "Which saw the biggest drop?",
+        "steepest weekly fall of change",
+        "Which is the widest?",
+        "three loudest",
+        "Where do PLR rules fire?",
+        "Which of those with togo over 30 are no towns?",
+        "names whose minimum python is 3.11",
+    ];
+    assert_snapshot!(heads(&Value::from(all).to_string(), ContentKind::Json, &questions), @r#"
+    Which had 35 or more yards to go?
+        4 of 24 in .[] have togo >= 35:
+    Which saw the biggest drop?
+        24 of 24 in .[]; smallest change first:
+    steepest weekly fall of change
+        24 of 24 in .[]; smallest change first:
+    Which is the widest?
+        24 of 24 in .[]; largest width first:
+    three loudest
+        24 of 24 in .[]; largest noise_db first:
+    Where do PLR rules fire?
+        8 of 24 in .[] have code beginning with "PLR":
+    Which of those with togo over 30 are no towns?
+        5 of 24 in .[] have togo > 30, place != town:
+    names whose minimum python is 3.11
+        5 of 24 in .[] have python = 3.11:
+    "#);
+    let packages: serde_json::Map<String, Value> = (0..12)
+        .map(|i| {
+            let name = ["ms", "debug", "tslib"][i * i % 3];
+            let path = format!("node_modules/p{i}/node_modules/{name}");
+            (path, json!({"engines": {"node": format!(">={i}")}}))
+        })
+        .collect();
+    let text = json!({ "packages": packages }).to_string();
+    let question = "names that occur most often under different node_modules paths";
+    assert_snapshot!(answers(&text, ContentKind::Json, &[question]), @r"
+    names that occur most often under different node_modules paths
+        12 of 12 in .packages[]; 2 different key, most frequent first: | 8, debug | 4, ms
+    ");
+}
+
+#[test]
 fn maintainers_in_a_table_without_names_of_columns() {
     let rows = (0..20).map(|i| {
         format!(
@@ -461,11 +523,14 @@ fn maintainers_in_a_table_without_names_of_columns() {
     let questions = [
         "Who maintains the most packages?",
         "maintainer with most packages",
+        "top 2 maintainers by number of packages",
     ];
     assert_snapshot!(answers(&rows.join("\n"), ContentKind::Tsv, &questions), @r#"
     Who maintains the most packages?
         20 of 20 records; 2 different column 5, most frequent first: | 10, Dev 0 <dev0@example.org> | 10, Dev 1 <dev1@example.org>
     maintainer with most packages
+        20 of 20 records; 2 different column 5, most frequent first: | 10, Dev 0 <dev0@example.org> | 10, Dev 1 <dev1@example.org>
+    top 2 maintainers by number of packages
         20 of 20 records; 2 different column 5, most frequent first: | 10, Dev 0 <dev0@example.org> | 10, Dev 1 <dev1@example.org>
     "#);
 }
