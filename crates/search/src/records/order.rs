@@ -327,6 +327,15 @@ impl Reader<'_, '_> {
         let is_key = |column: usize| self.collection.columns[column] == KEY;
         // The worst year is not the smallest.
         let is_judged = ["best", "worst"].contains(&sense.name);
+        // A list is large or long, but not slow; `most voted` means the list of votes.
+        let is_size = means.is_empty()
+            || GREAT.contains(&sense.name)
+            || ["longest", "shortest"].contains(&sense.name)
+            || means.contains("size");
+        let is_of_sense = |column: usize| {
+            let mut means = means.split_ascii_whitespace();
+            means.any(|name| self.columns[column].iter().any(|stem| alike(stem, name)))
+        };
         let fit = |column: usize| {
             self.kinds[column].is_usual
                 && !(is_judged && self.is_of_time(column))
@@ -339,6 +348,7 @@ impl Reader<'_, '_> {
                     false => {
                         self.is_numeric(column) && self.may_be_measured(column)
                             || self.has_lists(column)
+                                && (is_size || is_of_sense(column))
                                 && !self.is_outer(column)
                                 && self.varies(column)
                             || is_date && self.kinds[column].is_dated
@@ -353,10 +363,7 @@ impl Reader<'_, '_> {
             dated().filter(|_| is_any && !is_often)
         });
         // `oldest` means a date whatever follows it; `largest` does not always mean a size.
-        let is_open = means.is_empty()
-            || meant.is_none()
-            || GREAT.contains(&sense.name)
-            || ["longest", "shortest"].contains(&sense.name);
+        let is_open = meant.is_none() || is_size;
         let next = self.named_behind(at, fit);
         if let Some(column) = next.filter(|_| is_open && !is_often) {
             return Some((column, sense.is_descending, meant == Some(column)));
@@ -433,7 +440,9 @@ impl Reader<'_, '_> {
         };
         meant.max_by_key(|&column| {
             let is_first = std::cmp::Reverse(column);
-            (has(column, "total"), is_end(column), is_first)
+            // `slowest to evaluate` means `evaluationTime`, not `duration`.
+            let is_named = self.naming(column, 0, usize::MAX / 4) > 0.0;
+            (has(column, "total"), is_named, is_end(column), is_first)
         })
     }
 

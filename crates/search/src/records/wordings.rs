@@ -384,7 +384,15 @@ fn the_largest_of_inner_lists() {
     let all: Vec<Value> = (0..12)
         .map(|i| {
             let assets: Vec<Value> = (0..=i % 3)
-                .map(|k| json!({"name": format!("a{i}-{k}"), "download_count": i * 10 + k}))
+                .map(|k| {
+                    let (duration, taken) = (90 - i, i * 5 % 12);
+                    json!({
+                        "name": format!("a{i}-{k}"),
+                        "download_count": i * 10 + k,
+                        "duration": duration,
+                        "transfer_time": taken * 10 + k,
+                    })
+                })
                 .collect();
             json!({"tag": format!("v{i}"), "name": format!("Release {i}"), "assets": assets})
         })
@@ -392,12 +400,18 @@ fn the_largest_of_inner_lists() {
     let questions = [
         "asset with highest download_count",
         "release with the most assets",
+        "slowest asset to transfer",
+        "slowest release",
     ];
     assert_snapshot!(answers(&Value::from(all).to_string(), ContentKind::Json, &questions), @r#"
     asset with highest download_count
-        24 of 24 in .[].assets[]; largest download_count first: | name, in name, download_count | a11-2, Release 11, 112
+        24 of 24 in .[].assets[]; largest download_count first: | name, in name, download_count, duration, transfer_time | a11-2, Release 11, 112, 79, 72
     release with the most assets
         12 of 12 in .[]; largest assets first: | name, assets, tag | Release 2, 3 items, v2
+    slowest asset to transfer
+        24 of 24 in .[].assets[]; largest transfer_time first: | name, in name, transfer_time, download_count, duration | a7-1, Release 7, 111, 71, 83
+    slowest release
+        24 of 24 in .[].assets[]; largest duration first: | name, in name, duration, download_count, transfer_time | a0-0, Release 0, 90, 0, 0
     "#);
 }
 
