@@ -36,7 +36,6 @@ const LIGHT: &str = "again already anything area around away both called everyth
 const SYNONYMS: &str = "
     create make new add generate build
     delete remove erase drop discard destroy
-    clear reset empty
     read get view display fetch retrieve load open
     list enumerate
     search find look query lookup seek
@@ -44,17 +43,14 @@ const SYNONYMS: &str = "
     write save store record persist
     remember memory memorize store knowledge
     fact observation note information
-    move rename
     copy duplicate clone
     directory folder
     page website site url web
     navigate open visit browse go
     screenshot picture photo image capture
-    click press tap
     type enter fill input
     compare diff difference
     change modification status state
-    history log
     send post submit
     run execute evaluate start launch
     stop close end quit kill terminate cancel
@@ -72,7 +68,6 @@ const SYNONYMS: &str = "
     upload attach
     download export
     price cost
-    picture image
     table sheet
     text content
     commit repository git

@@ -61,6 +61,73 @@ const PARAMETERS: f64 = 0.5;
 
 /// What the score of a tool without arguments counts for a task with values.
 const NO_PLACE: f64 = 0.85;
+/// What the score of a tool with arguments counts for each kind of value of the task that none of them takes.
+const NO_PLACE_FOR_KIND: f64 = 0.5;
+
+/// A kind of values that a task names and some tools take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Path,
+    Url,
+    /// A selector of an element of a page.
+    Element,
+}
+
+impl Kind {
+    /// Returns the kind of a word without the marks around it.
+    fn of(word: &str) -> Option<Self> {
+        let is_path =
+            word.starts_with(['/', '~']) || word.starts_with("./") || word.contains(":\\");
+        let is_selector = word
+            .strip_prefix('#')
+            .is_some_and(|id| id.starts_with(char::is_alphabetic));
+        match word {
+            _ if word.contains("://") => Some(Self::Url),
+            _ if is_selector => Some(Self::Element),
+            _ if is_path => Some(Self::Path),
+            _ => None,
+        }
+    }
+
+    /// Returns texts one of which is in the schema, in lower case, of a tool that takes such a value.
+    fn places(self) -> &'static [&'static str] {
+        match self {
+            Self::Path => &[
+                "path",
+                "file",
+                "director",
+                "folder",
+                "repo",
+                "root",
+                "source",
+                "destination",
+                "location",
+            ],
+            Self::Url => &["url", "\"uri", "link", "address"],
+            Self::Element => &["element", "selector", "target"],
+        }
+    }
+}
+
+/// Returns a word of a task without the marks around it.
+fn bare(word: &str) -> &str {
+    word.trim_matches(|c: char| matches!(c, ',' | ';' | ':' | '!' | '?' | '\'' | '(' | ')'))
+}
+
+/// Returns the kinds of the values that a task names outside quotes, each once.
+fn kinds(task: &str) -> Vec<Kind> {
+    let unquoted = without_quotes(task);
+    let mut kinds = Vec::new();
+    for kind in unquoted
+        .split_whitespace()
+        .filter_map(|word| Kind::of(bare(word)))
+    {
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    kinds
+}
 
 /// A tool of a server.
 #[derive(Debug, Clone)]
@@ -216,6 +283,21 @@ impl Tool {
         line(&names.collect::<Vec<_>>().join(", "), SHORT)
     }
 
+    /// Returns what the score counts for a task that may have values, some of them of these kinds.
+    fn weight_for(&self, has_values: bool, kinds: &[Kind]) -> f64 {
+        let arguments = self.schema["properties"].as_object();
+        if arguments.is_none_or(serde_json::Map::is_empty) {
+            return if has_values { NO_PLACE } else { 1.0 };
+        }
+        if kinds.is_empty() {
+            return 1.0;
+        }
+        let schema = self.schema.to_string().to_lowercase();
+        let takes = |kind: &Kind| kind.places().iter().any(|place| schema.contains(place));
+        let without = kinds.iter().filter(|kind| !takes(kind));
+        without.map(|_| NO_PLACE_FOR_KIND).product()
+    }
+
     /// Returns the names and descriptions of the arguments, for the ranking.
     fn parameters(&self) -> String {
         let mut text = String::new();
@@ -233,18 +315,13 @@ impl Tool {
 fn purpose(query: &str) -> String {
     let unquoted = without_quotes(query);
     let words = unquoted.split_whitespace().filter_map(|word| {
-        let is_mark = |c: char| matches!(c, ',' | ';' | ':' | '!' | '?' | '\'' | '(' | ')');
-        let bare = word.trim_matches(is_mark);
-        let is_path =
-            bare.starts_with(['/', '~']) || bare.starts_with("./") || bare.contains(":\\");
-        let is_selector = bare
-            .strip_prefix('#')
-            .is_some_and(|id| id.starts_with(char::is_alphabetic));
-        match bare {
-            _ if bare.contains("://") => Some("url"),
-            _ if is_selector => Some("element"),
-            _ if is_path || bare.bytes().all(|byte| byte.is_ascii_digit()) => None,
-            _ => Some(word),
+        let bare = bare(word);
+        match Kind::of(bare) {
+            Some(Kind::Url) => Some("url"),
+            Some(Kind::Element) => Some("element"),
+            Some(Kind::Path) => None,
+            None if bare.bytes().all(|byte| byte.is_ascii_digit()) => None,
+            None => Some(word),
         }
     });
     let words: Vec<&str> = words.collect();
@@ -293,14 +370,20 @@ struct Match<'t> {
 fn ranked<'t>(query: &str, tools: &'t [Arc<Tool>]) -> Vec<Match<'t>> {
     let purpose = purpose(query);
     let has_values = purpose.split_whitespace().ne(query.split_whitespace());
-    match ranked_by_words(&purpose, has_values, tools) {
-        none if none.is_empty() => ranked_by_words(query, has_values, tools),
+    let kinds = kinds(query);
+    let weight = |tool: &Tool| tool.weight_for(has_values, &kinds);
+    match ranked_by_words(&purpose, &weight, tools) {
+        none if none.is_empty() => ranked_by_words(query, &weight, tools),
         ranked => ranked,
     }
 }
 
-/// Returns the tools that match any of the words, best first. `has_values` is whether the task has values.
-fn ranked_by_words<'t>(query: &str, has_values: bool, tools: &'t [Arc<Tool>]) -> Vec<Match<'t>> {
+/// Returns the tools that match any of the words, best first; the score of each counts its `weight`.
+fn ranked_by_words<'t>(
+    query: &str,
+    weight: &dyn Fn(&Tool) -> f64,
+    tools: &'t [Arc<Tool>],
+) -> Vec<Match<'t>> {
     let parameters: Vec<String> = tools.iter().map(|tool| tool.parameters()).collect();
     let entries: Vec<_> = tools
         .iter()
@@ -316,10 +399,7 @@ fn ranked_by_words<'t>(query: &str, has_values: bool, tools: &'t [Arc<Tool>]) ->
                     (parameters, PARAMETERS),
                 ],
                 operation: Operation::of_tool(&tool.name, &tool.description, is_read_only),
-                weight: match has_values && parameters.is_empty() {
-                    true => NO_PLACE,
-                    false => 1.0,
-                },
+                weight: weight(tool),
             }
         })
         .collect();
@@ -539,7 +619,42 @@ pub(crate) fn unknown(
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_tool_that_takes_no_such_value_counts_less() {
+        let tool = |name: &str, argument: &str| {
+            let schema = json!({"type": "object", "properties": {argument: {"type": "string"}}});
+            let tool =
+                json!({"name": name, "description": "Print the text", "inputSchema": schema});
+            Arc::new(Tool::of("s", &tool.to_string()).unwrap())
+        };
+        let tools = [
+            tool("print", "message"),
+            tool("print_file", "filePath"),
+            tool("print_page", "url"),
+            tool("print_node", "targetElement"),
+        ];
+        let firsts = [
+            "print the text",
+            "print the text of /srv/a.txt",
+            "print the text of https://example.com/a",
+            "print the text of #main",
+            "print the text of issue #7",
+            "print the text \"/srv/a.txt\"",
+        ]
+        .map(|task| format!("{task}: {}", ranked(task, &tools)[0].tool.name));
+        insta::assert_snapshot!(firsts.join("\n"), @r#"
+        print the text: print
+        print the text of /srv/a.txt: print_file
+        print the text of https://example.com/a: print_page
+        print the text of #main: print_node
+        print the text of issue #7: print
+        print the text "/srv/a.txt": print
+        "#);
+    }
 
     #[test]
     fn values_of_a_task_are_no_words_of_a_tool() {
