@@ -39,11 +39,12 @@ const MOST_NEAREST: usize = 5;
 const NEXT: &str = "Now make the right one of these calls, with your values in place of <…>.\n";
 
 /// The end of an answer after which the client's list contains the tools.
-const NEXT_LISTED: &str = "These tools are in your list of tools now. Call the right one, with your values in place of <…>.\n";
+const NEXT_LISTED: &str =
+    "Now call the right one of these tools, with your values in place of <…>.\n";
 
 /// The end of an answer after which the client's list contains a tool.
 fn next_listed(name: &str) -> String {
-    format!("{name} is in your list of tools now. Call it, with your values in place of <…>.\n")
+    format!("Now call {name}, with your values in place of <…>.\n")
 }
 
 /// Share of the best score from which a tool may well be the right one. Of 251 tasks, some of them in

@@ -463,17 +463,17 @@ async fn a_list_grows_by_what_is_found() {
     read_file — Read a file. All of it. [read-only]
       {"name": "read_file", "arguments": {"path": "<where>"}}
     Also: same, delete_file
-    read_file is in your list of tools now. Call it, with your values in place of <…>.
+    Now call read_file, with your values in place of <…>.
 
     read a file: 3 of 3 tools, best first.
     read_file — Read a file. All of it. [read-only]
       {"name": "read_file", "arguments": {"path": "<where>"}}
     Also: same, delete_file
-    read_file is in your list of tools now. Call it, with your values in place of <…>.
+    Now call read_file, with your values in place of <…>.
 
     same: (list changed) same — The same of files
       {"name": "same", "arguments": {}}
-    same is in your list of tools now. Call it, with your values in place of <…>.
+    Now call same, with your values in place of <…>.
 
     read_file | same spillgate_find_tools
     error: nothing was called: read_file needs `path` and has no `file`. Now make this call:
@@ -487,20 +487,20 @@ async fn a_list_grows_by_what_is_found() {
     read_file — Read a file. All of it. [read-only]
       {"name": "read_file", "arguments": {"path": "<where>"}}
     Also: files_same
-    read_file is in your list of tools now. Call it, with your values in place of <…>.
+    Now call read_file, with your values in place of <…>.
 
     read a file: 2 of 4 tools, best first.
     read_file — Read a file. All of it. [read-only]
       {"name": "read_file", "arguments": {"path": "<where>"}}
     Also: files_same
-    read_file is in your list of tools now. Call it, with your values in place of <…>.
+    Now call read_file, with your values in place of <…>.
 
     same: (list changed) 2 of 4 tools, best first.
     git_same — The same of git
       {"name": "git_same", "arguments": {}}
     files_same — The same of files
       {"name": "files_same", "arguments": {}}
-    These tools are in your list of tools now. Call the right one, with your values in place of <…>.
+    Now call the right one of these tools, with your values in place of <…>.
 
     read_file files_same git_same spillgate_find_tools
     error: nothing was called: read_file needs `path` and has no `file`. Now make this call:
@@ -514,13 +514,13 @@ async fn a_list_grows_by_what_is_found() {
     read_file — Read a file. All of it. [read-only]
       {"name": "read_file", "arguments": {"path": "<where>"}}
     Also: files_same
-    read_file is in your list of tools now. Call it, with your values in place of <…>.
+    Now call read_file, with your values in place of <…>.
 
     read a file: 2 of 4 tools, best first.
     read_file — Read a file. All of it. [read-only]
       {"name": "read_file", "arguments": {"path": "<where>"}}
     Also: files_same
-    read_file is in your list of tools now. Call it, with your values in place of <…>.
+    Now call read_file, with your values in place of <…>.
 
     same: (list changed) 2 of 4 tools, best first; spillgate_find_tools with the name of one gives its whole definition.
     git_same — The same of git
@@ -528,7 +528,7 @@ async fn a_list_grows_by_what_is_found() {
     files_same — The same of files
       {"name": "files_same", "arguments": {}}
     Now make the right one of these calls, with your values in place of <…>.
-    files_same is in your list of tools now. Call it, with your values in place of <…>.
+    Now call files_same, with your values in place of <…>.
 
     read_file files_same spillgate_find_tools spillgate_call_tool
     error: nothing was called: read_file needs `path` and has no `file`. Now make this call:
