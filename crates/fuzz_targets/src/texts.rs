@@ -207,7 +207,7 @@ pub fn outline(bytes: &[u8]) {
             &facts.view,
             stats.kind,
             stats.lines,
-            false,
+            facts.has_failed(),
         )
         .unwrap();
         for line in &lines {

@@ -2,8 +2,8 @@
 //!
 //! Such a question usually shares no word with its answer. The lines that report failures, and those
 //! that belong to them, are ranked as for a preview ([`spillgate_outline::FailureLines`]). The best
-//! that the budget holds are shown, so a larger budget shows all that a smaller one does
-//! (docs/spec/behaviour.md, "Search without a model").
+//! that the budget holds are shown, so that a larger budget is spent on the next lines and not on
+//! more lines around the first report (docs/spec/behaviour.md, "Search without a model").
 
 use std::io;
 
@@ -40,6 +40,7 @@ pub(crate) fn answer<'a>(
     let shown = shown(view, &found, budget, counter)?;
     let ranked: Vec<Ranked> = (0..).zip(&shown).map(|(at, run)| ranked(at, run)).collect();
     let reports = |lines: &[FailureLine]| lines.iter().filter(|line| line.is_report).count();
+    // The other reports would be passages of their own.
     let left = reports(&found.lines) - shown.iter().map(|run| reports(run)).sum::<usize>();
     Ok(Some(SearchOutcome {
         total: (ranked.len() + left) as u64,

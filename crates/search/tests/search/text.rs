@@ -217,7 +217,7 @@ fn why_the_build_failed() {
     806:[INFO] BUILD FAILURE
     807:[INFO] Total time: 3 s
     ");
-    // More budget shows more, and all that less budget shows.
+    // No line of this text is too long for a budget, so more budget shows all that less shows.
     let numbers = |budget: u64| -> BTreeSet<u64> {
         let page = find(&artifact, "Why did the build fail?", budget);
         let lines = page.passages.iter().flat_map(Passage::numbered);
