@@ -8,7 +8,7 @@ use super::test::Test;
 pub(super) static BEGINNING: Pattern = Pattern::new(
     &[&["start", "begin", "under", "below"]],
     || {
-        r#"(?i)\b(?:start(?:s|ing)?|begin(?:s|ning)?)\s+(?:with|by)\s+(?:an? |the )?(?:(?:letters?|prefix|word|string)\s+)?["'`]?([^\s"'`,?()]+)|\b(?:under|below|start(?:s|ing)|begin(?:s|ning))\s+(/[^\s?,]+|[\w.]+-)(?:[?.,]|\s|$)"#.into()
+        r#"(?i)\b(?:start(?:s|ing)?|begin(?:s|ning)?)\s+(?:with|by)\s+(?:an? |the )?(?:(?:letters?|prefix|word|string)\s+)?["'`]?([^\s"'`,?()]+)|\b(?:under|below|start(?:s|ing)|begin(?:s|ning))\s+(/[^\s?,]+|[\w.]+-)(?:[?.,]|\s|$)|\b(?:start(?:s|ing)|begin(?:s|ning))\s+((?-i:\p{Lu}\w+))"#.into()
     },
 );
 /// `num*`, `/txs/...`, `19.2.x`.
@@ -17,22 +17,31 @@ pub(super) static PATTERN: Pattern = Pattern::new(&[&["*", "...", "…", ".x"]],
 });
 
 /// `ending in .so`, `*.so`.
-pub(super) static ENDING: Pattern = Pattern::new(&[&["end", "*"]], || {
-    r#"(?i)\b(?:end(?:s|ing)?|endswith)\s+(?:with|in|on|by)\s+(?:an? |the )?["'`]?([^\s"'`,?()]+)|(?:^|[\s("'`])\*([.\w-]+)(?:[\s"'`?,)]|$)"#.into()
+pub(super) static ENDING: Pattern = Pattern::new(&[&["end", "*", "finish"]], || {
+    r#"(?i)\b(?:end(?:s|ing)?|endswith|finish(?:es|ing)?)\s+(?:(?:with|in|on|by)\s+)?(?:an? |the )?["'`]([^"'`]+)["'`]|\b(?:end(?:s|ing)?|endswith|finish(?:es|ing)?)\s+(?:with|in|on|by)\s+(?:an? |the )?(?:(?P<mark>question|exclamation) mark|([^\s"'`,?()]+|[?!]))|(?:^|[\s("'`])\*([.\w-]+)(?:[\s"'`?,)]|$)"#.into()
 });
 
 /// `requires_python containing 3.11`, with the name of a column before it.
-pub(super) static CONTAINING: Pattern = Pattern::new(&[&["contain"]], || {
-    r#"(?i)([\w.-]+) (?:that )?contain(?:s|ing)?\s+["'`]?([^\s"'`,?()]+)"#.into()
+pub(super) static CONTAINING: Pattern = Pattern::new(&[&["contain", "includ", "mention"]], || {
+    r#"(?i)(?P<name>[\w.-]+) (?:string |text |that )?(?:contain|include|including|mention)(?:s|ing)?\s+["'`]?(?P<part>[^\s"'`,?()]+)"#.into()
+});
+/// `with University in their name`, with the name of a column behind it.
+pub(super) static WITHIN: Pattern = Pattern::new(&[&[" in "]], || {
+    r#"(?i)\b(?:ha(?:s|ve|ving)|with|contain(?:s|ing)?|includ(?:es?|ing)|mention(?:s|ing)?)\s+(?:the (?:word|text|string) )?["'`~]?(?P<part>[\w.-]+)["'`]?(?: anywhere| somewhere)? in (?:it\b|(?:its|their|the|his|her)(?: own)? (?P<name>\w+))"#.into()
 });
 
 impl Reader<'_, '_> {
     /// `requires_python containing 3.11`.
     pub(super) fn containing(&mut self) {
-        let Some(found) = CONTAINING.captures(self.question) else {
+        let found = CONTAINING.captures(self.question);
+        let Some(found) = found.or_else(|| WITHIN.captures(self.question)) else {
             return;
         };
-        let (Some(name), Some(part)) = (found.get(1), found.get(2)) else {
+        let Some(part) = found.name("part") else {
+            return;
+        };
+        let Some(name) = found.name("name").filter(|_| !self.is_unnamed()) else {
+            self.inside(part.as_str(), part.start());
             return;
         };
         let named = |column: &String| {
@@ -42,12 +51,49 @@ impl Reader<'_, '_> {
                 .contains(&squeezed(name.as_str()))
         };
         let text = part.as_str().trim_end_matches('.');
-        let test = Test::Contains(text.to_owned());
+        let word = |at: usize| self.words.iter().find(|word| word.start == at);
         let column = self.collection.columns.iter().position(named);
-        let is_held = |column: &usize| self.share(*column, |cell| test.holds(cell)) > 0.0;
-        if let Some(column) = column.filter(is_held) {
+        // `files contain a function` is not about the names of the files.
+        let is_last = |column: &usize| {
+            let stem = word(name.start()).map(|word| &word.stem);
+            self.columns[*column].last() == stem
+        };
+        let column = column.or_else(|| match name.start() > part.start() {
+            true => Some(self.named_by(&[word(name.start())?])?.0),
+            false => (0..self.columns.len()).find(is_last),
+        });
+        let Some(column) = column else { return };
+        // A word of its own, otherwise any part.
+        let tests = [
+            Test::Contains(text.to_owned()),
+            Test::Inside(text.to_owned()),
+        ];
+        let is_held = |test: &Test| self.share(column, |cell| test.holds(cell)) > 0.0;
+        if let Some(test) = tests.into_iter().find(is_held) {
+            let at = self
+                .words
+                .iter()
+                .position(|word| word.start >= part.start());
+            let is_negated = at.is_some_and(|at| self.is_denied(at));
+            self.add(column, test, is_negated);
+            self.take(name.start().min(part.start()), name.end().max(part.end()));
+        }
+    }
+
+    /// `a version with bpo in it`, `version contains bpo`: the column that is named, or any one if the
+    /// table has no names of columns.
+    fn inside(&mut self, part: &str, at: usize) {
+        let test = Test::Inside(part.to_owned());
+        let is_held = |column: usize| {
+            !self.kinds[column].is_prose && self.share(column, |cell| test.holds(cell)) > 0.0
+        };
+        let column = match self.is_unnamed() {
+            true => self.most_held(&test, at),
+            false => self.best_column(at, is_held),
+        };
+        if let Some(column) = column {
             self.condition(column, test);
-            self.take(name.start(), part.end());
+            self.take(at, at + part.len());
         }
     }
 
@@ -59,15 +105,31 @@ impl Reader<'_, '_> {
         let Some(part) = found.iter().skip(1).flatten().next() else {
             return;
         };
-        let text = part.as_str().trim_end_matches(['?', ',', ')']);
-        let text = text.strip_suffix('.').unwrap_or(text);
+        let mark = found.name("mark").map(|mark| match mark.as_str() {
+            "question" => "?",
+            _ => "!",
+        });
+        let is_quoted = found.get(1).is_some();
+        let text = match part.as_str() {
+            sign @ ("?" | "!") => sign,
+            quoted if is_quoted => quoted,
+            text => text.trim_end_matches(['?', ',', ')']),
+        };
+        let text = mark.unwrap_or_else(|| match text.strip_suffix('.') {
+            Some(rest) if !is_quoted => rest,
+            _ => text,
+        });
         // `which end in June` asks for a date.
-        let is_end = text.contains(|c: char| !c.is_alphanumeric()) || found[0].contains("with");
+        let is_end =
+            is_quoted || text.contains(|c: char| !c.is_alphanumeric()) || found[0].contains("with");
         let test = Test::Suffix(text.to_owned());
         let best = self.most_held(&test, part.start());
+        let start = found.get(0).map_or(0, |whole| whole.start());
+        let at = self.words.iter().position(|word| word.start >= start);
         if let Some(column) = best.filter(|_| is_end && !self.is_taken(part.start(), part.end())) {
-            self.condition(column, test);
-            self.take(part.start(), part.end());
+            let is_negated = at.is_some_and(|at| self.is_denied(at));
+            self.add(column, test, is_negated);
+            self.take(start, found.get(0).map_or(0, |whole| whole.end()));
         }
     }
 

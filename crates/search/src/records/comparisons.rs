@@ -7,7 +7,7 @@ use super::pattern::{DIGIT, Pattern};
 use super::quantity::{bytes as bytes_of, quantity, seconds};
 use super::reader::Reader;
 use super::table::rounded;
-use super::terms::{Word, alike, is_superlative, superlatives};
+use super::terms::{Word, alike, is_superlative, superlatives, superlatives_of};
 use super::test::{Comparison, Test};
 use super::version::Version;
 use crate::words::is_stop_word;
@@ -65,7 +65,7 @@ pub(super) static BEFORE: Pattern = Pattern::new(&[&[DIGIT], BEFORE_WORDS], || {
             r"|(?P<lt>\b(?:(?:{smaller})(?:\s+[a-z]+)? than|under|below|beneath|before|prior to|(?:south|west) of(?: [a-z]+)?)|<)",
             r"|(?P<er>\b[a-z]{{3,}}er)(?:\s+[a-z]+)? than",
             r"|(?P<eq>\b(?:exactly|equals?|equal to|precisely)|==?))",
-            r"\s*(?:version\s+|v)?{number}",
+            r"\s*(?:version\s+|v|(?P<of>[a-z]+)\s+(?:of\s+)?)?{number}",
         ),
         larger = LARGER,
         smaller = SMALLER,
@@ -228,6 +228,15 @@ impl Reader<'_, '_> {
             }
         }
         for found in BEFORE.captures_iter(self.question) {
+            // `below magnitude 4.5`, but not `after May 4`.
+            let names = |of: regex::Match<'_>| {
+                let mut words = self.words.iter();
+                let word = words.find(|word| word.start == of.start());
+                word.is_some_and(|word| self.names_column(word))
+            };
+            if found.name("of").is_some_and(|of| !names(of)) {
+                continue;
+            }
             let comparison = match () {
                 () if found.name("ge").is_some() => Comparison::AtLeast,
                 () if found.name("le").is_some() => Comparison::AtMost,
@@ -328,6 +337,13 @@ impl Reader<'_, '_> {
             return;
         }
         let is_version = |asked: &Asked<'_>| Version::new(asked.written).is_some();
+        if let [(comparison, one)] = asked
+            && one.word.is_empty()
+            && let Some(number) = found.name("n")
+            && self.times((whole.start(), number.end()), *comparison, one.value)
+        {
+            return;
+        }
         let are_versions = asked.iter().all(|(_, asked)| is_version(asked));
         let has_parts = asked.iter().any(|(_, asked)| {
             asked.written.matches('.').count() > 1 || asked.written[1..].contains('-')
@@ -350,10 +366,20 @@ impl Reader<'_, '_> {
             [only] => Some(only),
             _ => None,
         };
-        let best = self.directly_behind(whole.start(), whole.end(), fit);
+        let best = self.before_sign(whole.start(), whole.as_str(), fit);
+        let best = best.or_else(|| self.directly_behind(whole.start(), whole.end(), fit));
         let best = best.or_else(|| self.best_column(whole.start(), fit));
+        if best.is_none()
+            && let [(comparison, one)] = asked
+            && let Some((column, stem)) = self.said_near(whole.start(), whole.end())
+        {
+            self.condition(column, Test::Said(stem, *comparison, one.value));
+            self.take(whole.start(), whole.end());
+            return;
+        }
         let best = best
             .or_else(|| self.meant(whole.as_str(), &fit_columns))
+            .or_else(|| self.meant_before(whole.start(), &fit_columns))
             .or_else(|| self.of_unit(found, asked, &fit_columns))
             .or(only);
         let best = best
@@ -362,6 +388,8 @@ impl Reader<'_, '_> {
         // `Python 3.11 or newer` is the requirement `>=3.11`.
         if let [(Comparison::AtLeast, asked)] = asked
             && let Some((column, test)) = self.requirement(&format!(">={}", asked.written))
+            && let test =
+                Version::new(asked.written).map_or(test, |_| Test::Needs(asked.written.to_owned()))
             && (best.is_none() || self.named_just_before(column, whole.start()).is_some())
         {
             self.condition(column, test);
@@ -426,6 +454,30 @@ impl Reader<'_, '_> {
         superlatives(&superlative)
             .iter()
             .find_map(|sense| self.first_of(sense.means, fit))
+    }
+
+    /// The column that the word just before a sign names: `lowest rating, votes > 20000`.
+    fn before_sign(&self, at: usize, found: &str, fit: impl Fn(usize) -> bool) -> Option<usize> {
+        let is_sign = found.starts_with(['<', '>', '=', '≥', '≤']);
+        let before = self.words.iter().rev().find(|word| word.end <= at)?;
+        let is_next = self.question[before.end..at].trim().is_empty();
+        let names = |column: usize| {
+            fit(column)
+                && self.columns[column]
+                    .iter()
+                    .any(|stem| alike(&before.stem, stem))
+        };
+        self.best_column(at, names).filter(|_| is_sign && is_next)
+    }
+
+    /// The column that an adjective shortly before byte `at` means: `strong events (5.0 and above)`.
+    fn meant_before(&self, at: usize, fit: &[usize]) -> Option<usize> {
+        const REACH: usize = 3;
+        let senses = (self.words_before(at, REACH)).flat_map(superlatives_of);
+        let mut means = senses
+            .map(|sense| sense.means)
+            .filter(|means| !means.is_empty());
+        means.find_map(|means| self.first_of(means, fit))
     }
 
     /// The first of some columns whose name has one of the words that are meant.
@@ -570,13 +622,14 @@ impl Reader<'_, '_> {
         if let Some(unit) = bytes_of(asked.word).filter(|_| is_text) {
             return asked.value * unit;
         }
-        match self.share(column, |cell| {
-            cell.number().is_some_and(|number| number >= bytes)
-        }) > 0.0
-        {
-            true => bytes,
-            false => asked.value,
-        }
+        let reaches = |least: f64| {
+            let is_large = |cell: &Cell<'_>| cell.number().is_some_and(|one| one >= least);
+            self.share(column, is_large) > 0.0
+        };
+        // A column without a unit may be one of bytes or of thousands of them.
+        let units = [bytes, bytes / 1024.0];
+        let large = (units.into_iter()).find(|&least| least > asked.value && reaches(least));
+        large.unwrap_or(asked.value)
     }
 
     /// Returns how many of a column's unit of mass or length, which its name tells, a unit is.

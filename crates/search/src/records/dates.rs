@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::load::Collection;
-use super::moment::{self, Span, Unit, label, span};
+use super::moment::{self, Span, Unit, label, month_of, span};
 use super::pattern::{DIGIT, Pattern};
 use super::reader::{ColumnKind, Reader};
 use super::test::{Comparison, Test};
@@ -121,6 +121,36 @@ impl Reader<'_, '_> {
                 || sign.starts_with('!');
             self.add(column, Test::Within(start, end), is_negated);
             self.take(whole.start(), whole.end());
+        }
+        self.any_year();
+    }
+
+    /// `in December`, `on 25 December`: a month or day of any year.
+    fn any_year(&mut self) {
+        for found in DAY.find_iter(self.question) {
+            let lower = found.as_str().to_lowercase();
+            let is_bound = ["since ", "until ", "before ", "after "]
+                .iter()
+                .any(|bound| lower.starts_with(bound));
+            let mut words = lower.split(|c: char| !c.is_alphanumeric());
+            let month = words.clone().find_map(month_of);
+            let day = words.find_map(|word| {
+                let digits = word.trim_end_matches(char::is_alphabetic);
+                digits
+                    .parse::<i64>()
+                    .ok()
+                    .filter(|day| (1..=31).contains(day))
+            });
+            let (Some(month), false) = (month, is_bound) else {
+                continue;
+            };
+            let test = Test::Calendar(month, day);
+            let column = self.date_column(found.start(), false);
+            let column = column.filter(|&column| self.share(column, |cell| test.holds(cell)) > 0.0);
+            if let Some(column) = column.filter(|_| !self.is_taken(found.start(), found.end())) {
+                self.condition(column, test);
+                self.take(found.start(), found.end());
+            }
         }
     }
 

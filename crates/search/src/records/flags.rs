@@ -16,9 +16,9 @@ use crate::words::{Stems, camel_parts, is_stop_word};
 
 /// Members that records have or lack: `with a bin field`.
 pub(super) static HAVING: Pattern = Pattern::new(
-    &[&["with", "has", "have", "having", "that set"]],
+    &[&["with", "has", "have", "had", "having", "that set"]],
     || {
-        r"(?i)\b(?:with|has|have|having|that set)\s+(an?\s+|the\s+|any\s+)?([\w.-]+)(?:\s+(field|member|key|attribute|property|column|entry))?".into()
+        r"(?i)\b(?:with|has|have|had|having|that set)\s+(an?\s+|the\s+|any\s+)?([\w.-]+)(?:\s+(field|member|key|attribute|property|column|entry))?".into()
     },
 );
 /// Words before the name of a member that records lack: `without a license`, `no homepage`.
@@ -282,7 +282,13 @@ impl Reader<'_, '_> {
         }
         self.undone();
         self.emptiness();
+        self.some_value();
         if !self.plan.conditions.is_empty() {
+            for found in HAVING.captures_iter(self.question) {
+                if let Some(name) = found.get(2) {
+                    self.some_of((name.start(), name.end()));
+                }
+            }
             return;
         }
         let is_lacking = LACKING.is_match(self.question);
@@ -348,22 +354,62 @@ impl Reader<'_, '_> {
         let Some(named) = named.filter(|word| !self.is_taken(word.start, word.end)) else {
             return false;
         };
-        // `with severity HIGH` goes on.
-        let next = self.words.iter().find(|word| word.start >= name.1);
-        let between = next.map_or("", |next| &self.question[name.1..next.start]);
-        let is_end = next.is_none_or(|next| is_stop_word(&next.lower)) || between.contains(',');
         let zero = Test::Number(Comparison::Equal, 0.0);
         let has_zeros = |column: &usize| {
             self.columns[*column].contains(&named.stem)
                 && self.is_measure(*column)
                 && self.share(*column, |cell| zero.holds(cell)) >= LEAST
         };
-        let Some(column) = (0..self.columns.len()).find(has_zeros).filter(|_| is_end) else {
+        let column = (0..self.columns.len()).find(has_zeros);
+        // `with repair costs`: the name may be of two words.
+        let second = self.words.iter().find(|word| word.start >= name.1);
+        let goes_on = second
+            .zip(column)
+            .filter(|(word, column)| self.columns[*column].contains(&word.stem));
+        let name = (name.0, goes_on.map_or(name.1, |(word, _)| word.end));
+        // `with severity HIGH` goes on.
+        let next = self.words.iter().find(|word| word.start >= name.1);
+        let between = next.map_or("", |next| &self.question[name.1..next.start]);
+        let is_end = goes_on.is_some()
+            || next.is_none_or(|next| is_stop_word(&next.lower))
+            || between.contains(',');
+        let Some(column) = column.filter(|_| is_end) else {
             return false;
         };
         self.add_weak(column, Test::Number(Comparison::MoreThan, 0.0), false);
         self.take(name.0, name.1);
         true
+    }
+
+    /// `with some damage`, `damaged`: what has another value than `None` in a column of few values.
+    fn some_value(&mut self) {
+        const ROOT: usize = 4;
+        let none = Test::Is(vec!["None".to_owned()]);
+        for at in 0..self.words.len() {
+            let word = &self.words[at];
+            let before = at.checked_sub(1).map_or("", |at| &*self.words[at].lower);
+            let is_some = ["some", "any"].contains(&before) || word.lower.ends_with("ed");
+            if !is_some || self.taken[at] || word.stem.len() < ROOT {
+                continue;
+            }
+            let has_none = |column: &usize| {
+                let mut stems = self.columns[*column].iter();
+                self.is_category(*column)
+                    && !self.has_lists(*column)
+                    && stems.any(|stem| *stem == word.stem)
+                    && self.share(*column, |cell| none.holds(cell)) > 0.0
+            };
+            let Some(column) = (0..self.columns.len()).find(has_none) else {
+                continue;
+            };
+            let is_told = self.plan.conditions.iter().any(|one| one.column == column);
+            if !is_told {
+                let is_negated = !self.is_denied(at);
+                let (start, end) = (word.start, word.end);
+                self.add_weak(column, none.clone(), is_negated);
+                self.take(start, end);
+            }
+        }
     }
 
     /// `unassigned`: what has no assignee.
@@ -615,6 +661,14 @@ impl Reader<'_, '_> {
             && !self.plan.named.contains(&place)
         {
             self.plan.named.insert(0, place);
+        }
+        // `who` asks for a person or a company.
+        if self.words.iter().any(|word| word.lower == "who")
+            && let Some(person) = self.persons()
+            && !used.contains(&person)
+            && !self.plan.named.contains(&person)
+        {
+            self.plan.named.insert(0, person);
         }
         // `when` asks for a date, whatever its column is called.
         let is_dated = |&column: &usize| self.kinds[column].is_dated;

@@ -71,12 +71,9 @@ pub(super) static MOST: Pattern = Pattern::new(
     },
 );
 /// `busiest days`, `two dates with the most`.
-pub(super) static BUSY: Pattern = Pattern::new(
-    &[&["busiest", "most", "highest number", "top "]],
-    || {
-        r"(?i)\b(?:busiest (?:\w+ )?(days?|dates?|months?|years?)|(?:calendar )?(days?|dates?|months?|years?) (?:with|ha(?:s|d|ve)|do|did|saw|sees?|were|was|(?:that|which) \w+) .*?\b(?:most|highest number)|top (?:\w+ )?(days?|dates?|months?|years?) by)\b".into()
-    },
-);
+pub(super) static BUSY: Pattern = Pattern::new(&[&["busiest", "most", "number", "top "]], || {
+    r"(?i)\b(?:busiest (?:\w+ ){0,2}?(days?|dates?|months?|years?)|(?:calendar )?(days?|dates?|months?|years?) (?:with|ha(?:s|d|ve)|do|did|saw|sees?|were|was|(?:that|which) \w+) .*?\b(?:most|(?:highest|greatest|largest) number)|top (?:\w+ )?(days?|dates?|months?|years?) by)\b".into()
+});
 /// Words for a figure of a column.
 pub(super) static FIGURE: Pattern = Pattern::new(
     &[&[
@@ -112,10 +109,14 @@ impl Reader<'_, '_> {
             let end = pattern.find(self.question)?.end();
             (!self.is_within_name(end)).then_some(end)
         };
-        let is_descending = !(0..self.words.len()).any(|at| {
+        let is_few = |at: usize| {
             let word = &*self.words[at].lower;
-            (word == "fewest" || word == "least") && !self.is_bound(at)
-        });
+            let next = self.words.get(at + 1).map_or("", |word| &*word.lower);
+            let is_number = ["number", "count", "amount"].contains(&next);
+            ["fewest", "least", "rarest"].contains(&word) && !self.is_bound(at)
+                || ["lowest", "smallest"].contains(&word) && is_number
+        };
+        let is_descending = !(0..self.words.len()).any(is_few);
         if let Some(found) = BUSY.captures(self.question)
             && let Some(unit) = found.iter().skip(1).flatten().next()
             && let Some(unit) = unit_of(&unit.as_str().to_lowercase())
@@ -123,6 +124,11 @@ impl Reader<'_, '_> {
             && self.shares_unit(column, unit)
         {
             self.group(column, Some(unit), is_descending);
+            return;
+        }
+        // `most popular dependencies`, `required by the most packages`
+        if let Some(column) = self.needed_most() {
+            self.group(column, None, is_descending);
             return;
         }
         // Whatever else is told, such as `under different paths`.
@@ -323,7 +329,7 @@ impl Reader<'_, '_> {
 
     /// The column of names of people, if several records share a name.
     pub(super) fn persons(&self) -> Option<usize> {
-        const PEOPLE: &str = "login author user owner assigne custom client request actor creator committ employe person report sender maintain respons vendor";
+        const PEOPLE: &str = "login author user owner assigne custom client request actor creator committ employe person report sender maintain respons vendor oper airlin carrier";
         let is_person = |stem: &String| PEOPLE.split(' ').any(|name| name == stem);
         let mut fit = (0..self.columns.len()).filter(|&column| {
             let kind = self.kinds[column];
@@ -392,6 +398,7 @@ impl Reader<'_, '_> {
             unit,
             is_descending,
             count: count.clamp(1, 50),
+            times: None,
         });
     }
 
@@ -445,7 +452,12 @@ impl Reader<'_, '_> {
         if before {
             return;
         }
-        if self.plan.has_result() {
+        // `when was the priciest one (cost total)?`
+        let is_last = (self.question[found.end()..])
+            .trim_end_matches(['?', '.', ')'])
+            .is_empty();
+        let is_name = found.as_str().to_lowercase().contains(" total") && is_last;
+        if self.plan.has_result() || is_name && self.asks_for_end() {
             return;
         }
         let usual = (0..self.columns.len()).filter(|&at| self.is_numeric(at));
@@ -463,6 +475,12 @@ impl Reader<'_, '_> {
         if let Some(total) = total {
             self.values_taken[total] = false;
         }
-        self.plan.figures = named.or_else(|| self.best_column(end, is_measure));
+        let column = named.or_else(|| self.best_column(end, is_measure));
+        // `total cost > 100` compares.
+        let is_compared = |column: &usize| {
+            let mut conditions = self.plan.conditions.iter();
+            total.is_some() && conditions.any(|one| one.column == *column && one.test.compares())
+        };
+        self.plan.figures = column.filter(|column| !is_compared(column));
     }
 }

@@ -23,15 +23,20 @@ mod order;
 mod pairs;
 mod parts;
 mod pattern;
+#[cfg(test)]
+mod phrases;
 mod plan;
 mod quantity;
 mod reader;
 mod readings;
+mod regions;
+mod said;
 mod table;
 mod terms;
 mod test;
 #[cfg(test)]
 mod tests;
+mod times;
 mod value;
 mod values;
 mod version;
@@ -234,6 +239,8 @@ fn is_answerable(plan: &Plan, collection: &Collection<'_>) -> bool {
 fn patterns() -> Vec<&'static pattern::Pattern> {
     vec![
         &beginnings::BEGINNING,
+        &beginnings::CONTAINING,
+        &beginnings::WITHIN,
         &beginnings::ENDING,
         &beginnings::PATTERN,
         &comparisons::ALONE,
@@ -263,6 +270,7 @@ fn patterns() -> Vec<&'static pattern::Pattern> {
         &groups::FIGURE,
         &order::BY_NUMBER,
         &pairs::COMPARED_WITH,
+        &pairs::SAME,
         &pairs::PUNCTUAL,
         &plan::COUNTED,
         &terms::LARGE,

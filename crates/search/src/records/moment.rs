@@ -95,7 +95,7 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
 }
 
 /// Returns year, month and day of a second since 1970.
-fn civil(second: i64) -> (i64, i64, i64) {
+pub(super) fn civil(second: i64) -> (i64, i64, i64) {
     let days = second.div_euclid(DAY) + 719_468;
     let era = days.div_euclid(146_097);
     let of_era = days.rem_euclid(146_097);

@@ -1,5 +1,6 @@
 //! Reads who needs what: `which packages depend on X`, `what does X need`.
 
+use super::groups::MOST;
 use super::reader::Reader;
 use super::terms::Word;
 
@@ -27,6 +28,45 @@ impl Reader<'_, '_> {
         words.any(|(at, word)| {
             word.lower != "used" && NEEDS.contains(&&*word.stem) && !self.is_hyphened(at)
         })
+    }
+
+    /// The column of lists of what records need, if the question asks what most of them need.
+    pub(super) fn needed_most(&self) -> Option<usize> {
+        const OFTEN: [&str; 6] = [
+            "popular",
+            "common",
+            "commonest",
+            "frequent",
+            "often",
+            "frequently",
+        ];
+        const NEEDED: [&str; 5] = ["required", "needed", "used", "depended", "imported"];
+        let word = |at: usize| self.words.get(at).map_or("", |word| &*word.lower);
+        let is_often = |at: usize| OFTEN.contains(&word(at));
+        let is_need =
+            |at: usize| word(at).starts_with("dependenc") || word(at).starts_with("requirement");
+        // `required by`, `most popular dependencies`, `appear most often in the dependencies`
+        let asks = |at: usize| {
+            let is_by = ["by", "on", "upon"].contains(&word(at + 1));
+            let is_before = (1..=2)
+                .filter_map(|back| at.checked_sub(back))
+                .any(is_often);
+            let is_behind = is_often(at) && (at..self.words.len()).any(is_need);
+            NEEDED.contains(&word(at)) && is_by || is_need(at) && is_before || is_behind
+        };
+        let all = 0..self.words.len();
+        let is_most = MOST.is_match(self.question) || all.clone().any(is_often);
+        if !is_most || !all.clone().any(asks) {
+            return None;
+        }
+        let is_needs = |column: &usize| {
+            let mut stems = self.columns[*column].iter();
+            self.kinds[*column].is_usual
+                && self.has_lists(*column)
+                && stems.any(|stem| ["depend", "requir", "need"].contains(&&**stem))
+                && self.shares_items(*column)
+        };
+        (0..self.columns.len()).find(is_needs)
     }
 
     /// Whether a value is what needs something, rather than what is needed: `which Python does X

@@ -3,15 +3,17 @@
 use rustc_hash::FxHashSet;
 
 use super::cell::Cell;
+use super::groups::MOST;
 use super::load::KEY;
 use super::pattern::Pattern;
-use super::plan::{Group, Order};
+use super::plan::{By, Group, Order};
 use super::reader::Reader;
 use super::terms::{
     DATE, SINCE, SOON, Superlative, TOOK, Word, alike, is_asking, is_ranking, is_superlative,
     number, squeezed, superlatives, superlatives_of,
 };
-use crate::words::camel_parts;
+use super::test::Test;
+use crate::words::{camel_parts, is_stop_word};
 
 /// Superlatives of anything that can be measured.
 pub(super) const GREAT: [&str; 6] = [
@@ -43,14 +45,127 @@ impl Reader<'_, '_> {
                 column,
                 is_descending: group.is_descending,
                 count: group.count,
+                by: By::Value,
             });
         }
     }
 
+    /// Values that a condition tells are no groups: `crates with the most optional dependencies` counts
+    /// by crate, and `who has most of X` by person.
+    pub(super) fn not_by_told(&mut self) {
+        let is_told = |column: usize| {
+            let mut conditions = self.plan.conditions.iter();
+            conditions.any(|one| {
+                let is_one = match &one.test {
+                    Test::Is(texts) => texts.len() == 1,
+                    Test::True => true,
+                    _ => false,
+                };
+                one.column == column && is_one && !one.is_negated
+            })
+        };
+        let Some(group) = self.plan.group.clone().filter(|one| is_told(one.column)) else {
+            return;
+        };
+        let outer = || {
+            let mut columns = 0..self.columns.len();
+            columns.find(|&column| self.collection.is_outer_name(column))
+        };
+        let other = self.asked_column(self.question.len());
+        let other = other.filter(|&column| !is_told(column)).or_else(outer);
+        let other = other
+            .or_else(|| self.persons())
+            .filter(|&column| !is_told(column));
+        self.plan.group = other.map(|column| Group { column, ..group });
+    }
+
+    /// `the longest title`, `endpoint with the most characters`: the order by the length of texts that
+    /// the question names.
+    fn by_length(&self) -> Option<Order> {
+        const REACH: usize = 3;
+        const PATHS: [&str; 6] = ["path", "url", "route", "endpoint", "key", "name"];
+        let words = &self.words;
+        let is_length = |at: usize| {
+            let next = words.get(at + 1).map_or("", |word| &*word.lower);
+            let is_letters = ["characters", "letters", "chars"].contains(&next);
+            match &*words[at].lower {
+                "longest" | "lengthiest" => Some((true, is_letters)),
+                "shortest" => Some((false, is_letters)),
+                "most" if is_letters => Some((true, true)),
+                "fewest" if is_letters => Some((false, true)),
+                _ => None,
+            }
+        };
+        let (at, (is_descending, is_letters)) =
+            (0..words.len()).find_map(|at| Some((at, is_length(at)?)))?;
+        let is_text = |column: usize| {
+            let kind = self.kinds[column];
+            kind.is_usual
+                && !kind.is_numeric
+                && !kind.has_lists
+                && !kind.is_dated
+                && !kind.is_version
+        };
+        let has_paths = |column: usize| {
+            self.collection.columns[column] == KEY
+                && self.share(column, |cell| cell.any(|text| text.contains('/'))) > 0.5
+        };
+        // The last part of its name is told in full.
+        let is_told = |column: usize| {
+            let name = &self.collection.columns[column];
+            let last = squeezed(name.rsplit('.').next().unwrap_or_default());
+            let all = squeezed(self.question);
+            all.contains(&last)
+        };
+        let names = |word: &Word, column: usize| {
+            self.columns[column].contains(&word.stem) && is_told(column)
+                || PATHS.contains(&&*word.stem) && has_paths(column)
+        };
+        let of = |word: &Word| {
+            let mut columns = (0..self.columns.len()).filter(|&column| is_text(column));
+            columns.find(|&column| names(word, column))
+        };
+        let is_number = |word: &&Word| number(word).is_none() && !is_stop_word(&word.lower);
+        let behind = words[at + 1..].iter().take(REACH).filter(is_number);
+        // `Which path is the longest?`, but not `Which job took the longest?`
+        let word = |back: usize| at.checked_sub(back).map_or("", |at| &*words[at].lower);
+        let is_said = is_letters || word(1) == "the" && ["is", "are"].contains(&word(2));
+        let subject = self.subject().filter(|_| is_said);
+        let first = words.iter().filter(|word| Some(word.start) == subject);
+        let column = behind.take(2).chain(first).find_map(of)?;
+        Some(Order {
+            column,
+            is_descending,
+            count: self.count_near(at).unwrap_or(1).clamp(1, 50),
+            by: By::Length,
+        })
+    }
+
+    /// In a list inside of records, `most X items` counts the items that meet conditions by record.
+    fn by_outer(&self) -> Option<usize> {
+        let mut columns = 0..self.columns.len();
+        let outer = columns.find(|&column| self.collection.is_outer_name(column));
+        let is_told = !self.plan.conditions.is_empty() && MOST.is_match(self.question);
+        outer.filter(|_| is_told)
+    }
+
     fn end(&mut self) {
+        if self.plan.group.is_some() {
+            return;
+        }
         self.ranked_by_number();
         if !self.plan.has_result() {
             self.ranked();
+        }
+        if self.plan.has_result() {
+            return;
+        }
+        if self.needed_most().is_some() {
+            self.grouped();
+            return;
+        }
+        if !self.plan.has_result() {
+            self.plan.order = self.by_length().or_else(|| self.said_order());
         }
         if !self.plan.has_result() {
             self.grouped();
@@ -65,9 +180,10 @@ impl Reader<'_, '_> {
         let name = senses[0].name;
         let next = |by: usize| self.words.get(at + by).map_or("", |word| &*word.lower);
         let is_often = ["often", "frequent", "frequently", "common", "times"].contains(&next(1))
-            || name == "commonest"
+            || ["commonest", "rarest"].contains(&name)
             || name == "most" && self.words.iter().any(|word| word.lower == "often")
-            || name == "top" && self.is_by_number();
+            || name == "top" && self.is_by_number()
+            || name == "popular" && self.meant_by(&senses[0], |_| true).is_none();
         let count = self.count_near(at).unwrap_or(1).clamp(1, 50);
         let senses = self.whole_sense(at, senses);
         let found = senses.iter().filter_map(|sense| {
@@ -86,12 +202,23 @@ impl Reader<'_, '_> {
                 unit: None,
                 is_descending,
                 count,
+                times: None,
             });
             return;
         }
         let is_descending = senses[0].is_descending;
+        let outer = self.by_outer().map(|column| Group {
+            column,
+            unit: None,
+            is_descending,
+            count,
+            times: None,
+        });
+        let is_named = |column: usize| self.naming(column, 0, usize::MAX / 4) > 0.3;
+        let outer = outer.filter(|_| best.is_none_or(|(column, ..)| !is_named(column)));
         let group = self.most_frequent(at, is_descending, count);
-        if best.is_none() && group.is_some() {
+        let group = group.filter(|_| best.is_none()).or(outer);
+        if group.is_some() {
             self.plan.group = group;
             return;
         }
@@ -106,6 +233,7 @@ impl Reader<'_, '_> {
             column,
             is_descending,
             count,
+            by: By::Value,
         });
     }
 
@@ -138,6 +266,7 @@ impl Reader<'_, '_> {
                     column,
                     is_descending: !is_rising,
                     count,
+                    by: By::Value,
                 });
             }
             (None, Some((column, unit))) => {
@@ -146,6 +275,7 @@ impl Reader<'_, '_> {
                     unit,
                     is_descending: !is_rising,
                     count,
+                    times: None,
                 });
             }
             (None, None) => {}
@@ -170,7 +300,11 @@ impl Reader<'_, '_> {
         let ends = self.words.iter().enumerate().find_map(|(at, word)| {
             let senses = superlatives(&word.lower);
             let name = senses.first()?.name;
-            let is_no_end = self.is_in_name(at) || self.is_bound(at) || self.is_level(word);
+            // `a minimum version of at least 1.76` compares.
+            let is_limit = ["minimum", "maximum", "min", "max"].contains(&name)
+                && self.plan.conditions.iter().any(|one| one.test.compares());
+            let is_no_end =
+                self.is_in_name(at) || self.is_bound(at) || self.is_level(word) || is_limit;
             if self.taken[at] || is_no_end || self.is_told(at) {
                 return None;
             }
@@ -560,7 +694,7 @@ impl Reader<'_, '_> {
         let is_list = cells
             .filter_map(|record| record.get(column))
             .all(|cell| match cell {
-                Cell::List(_) => {
+                Cell::List(_) | Cell::Members(_) => {
                     is_shared |=
                         cell.any(|item| !item.is_empty() && !known.insert(item.to_owned()));
                     true
@@ -596,6 +730,7 @@ impl Reader<'_, '_> {
             unit,
             is_descending,
             count,
+            times: None,
         })
     }
 
@@ -650,6 +785,7 @@ impl Reader<'_, '_> {
             unit,
             is_descending: !self.words.iter().any(is_rising),
             count: self.count_near(end).unwrap_or(1).clamp(1, 50),
+            times: None,
         });
     }
 
@@ -693,6 +829,7 @@ impl Reader<'_, '_> {
             column,
             is_descending,
             count: counts.next().or(numbers.next()).unwrap_or(1).clamp(1, 50),
+            by: By::Value,
         });
     }
 

@@ -25,6 +25,12 @@ pub(super) static PUNCTUAL: Pattern = Pattern::new(&[&["late", "on time", "in ti
     r"(?i)\b(?:(?P<late>late)|(?:on|in) time)\b".into()
 });
 
+/// Words before or behind the names of two columns with the same value.
+pub(super) static SAME: Pattern = Pattern::new(&[&["same", "identical", "equal"]], || {
+    r"(?i)\b(?:same|identical|equal) (?:value (?:for|in) )?(?P<one>\w+)(?: and | as (?:the |its |their )?)(?P<other>\w+)|\b(?P<first>\w+) and (?P<second>\w+)(?: that)? are (?:exactly )?(?:the same|identical|equal)\b"
+        .into()
+});
+
 /// Parts of the names of columns that tell when something is due.
 const DUE: &str = "due deadlin promis expect schedul target";
 /// Parts of the names of columns that tell when something was done.
@@ -51,6 +57,31 @@ impl Reader<'_, '_> {
             if self.can_compare(one, other) && !self.is_taken(start, end) {
                 self.add(one, Test::Column(comparison, other), false);
                 self.take(start, end);
+            }
+        }
+        for found in SAME.captures_iter(self.question) {
+            let one = found.name("one").or(found.name("first"));
+            let other = found.name("other").or(found.name("second"));
+            let Some((one, other)) = one.zip(other) else {
+                continue;
+            };
+            let named = |word: regex::Match<'_>| {
+                let mut words = self.words.iter();
+                let word = words.find(|one| one.start == word.start())?;
+                Some(self.named_by(&[word])?.0)
+            };
+            let Some((first, second)) = named(one).zip(named(other)) else {
+                continue;
+            };
+            let whole = found.get(0).map_or(0..0, |whole| whole.range());
+            let is_alike = |column: usize| {
+                let kind = self.kinds[column];
+                (kind.is_numeric, kind.is_dated, kind.has_lists)
+            };
+            let is_fit = first != second && is_alike(first) == is_alike(second);
+            if is_fit && !self.is_taken(whole.start, whole.end) {
+                self.add(first, Test::Column(Comparison::Equal, second), false);
+                self.take(whole.start, whole.end);
             }
         }
         self.punctual();
@@ -129,7 +160,7 @@ impl Reader<'_, '_> {
     }
 
     /// The column whose name has most of the first words, and how many they are.
-    fn named_by(&self, words: &[&Word]) -> Option<(usize, usize)> {
+    pub(super) fn named_by(&self, words: &[&Word]) -> Option<(usize, usize)> {
         let known = |column: usize| {
             let stems = &self.columns[column];
             let has = |word: &&&Word| {

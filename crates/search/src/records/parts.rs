@@ -4,10 +4,12 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::cell::Cell;
 use super::pattern::Pattern;
 use super::reader::Reader;
-use super::terms::{Word, alike, is_asking};
+use super::terms::{Word, alike, is_asking, is_superlative};
 use super::test::Test;
+use super::values::roots;
 use crate::words::is_stop_word;
 
 /// A text that a greater share of the records have says nothing.
@@ -25,6 +27,19 @@ static NAME: LazyLock<Regex> = LazyLock::new(|| {
         .expect("invariant: the pattern is valid")
 });
 
+/// Whether a text has a name with a capital letter before or behind a comma: `Austin, Nevada`.
+fn is_place(text: &str, name: &str) -> bool {
+    let mut parts = text.split(", ").map(str::trim);
+    text.contains(", ")
+        && parts.any(|part| part.starts_with(char::is_uppercase) && part.eq_ignore_ascii_case(name))
+}
+
+/// Returns a name without the sign that something belongs to it.
+fn without_possessive(name: &str) -> &str {
+    let stripped = name.strip_suffix("'s").or(name.strip_suffix("’s"));
+    stripped.unwrap_or(name)
+}
+
 impl Reader<'_, '_> {
     /// `>=3.9`, if that is a value itself rather than a comparison.
     pub(super) fn exact(&mut self) {
@@ -32,7 +47,8 @@ impl Reader<'_, '_> {
             let part = (1..=4).find_map(|at| found.get(at));
             let Some(part) = part else { continue };
             let text = part.as_str().trim_end_matches(['?', '.', ',', ':']);
-            if !text.starts_with(['<', '>', '=', '~', '^']) {
+            let is_sign = !text.contains(char::is_alphanumeric);
+            if is_sign || !text.starts_with(['<', '>', '=', '~', '^']) {
                 continue;
             }
             let test = Test::Is(vec![text.to_owned()]);
@@ -88,6 +104,23 @@ impl Reader<'_, '_> {
         (self.share(column, |cell| cell.any(is_code)) > 0.0).then_some((column, begins))
     }
 
+    /// The column in which a test holds, or that for another form of the text: `Chile` for `Chilean`.
+    fn held_or_root(&self, test: Test, text: &str, at: usize) -> (Test, Option<usize>) {
+        /// Fewest letters of a root: `us` may be any word.
+        const LEAST: usize = 4;
+        let best = self.most_held(&test, at);
+        if best.is_some() {
+            return (test, best);
+        }
+        let roots = roots(&text.to_lowercase()).into_iter();
+        let roots = roots.filter(|root| root.len() >= LEAST).map(Test::Contains);
+        let mut held = roots.filter_map(|root| Some((self.most_held(&root, at)?, root)));
+        match held.next() {
+            Some((column, root)) => (root, Some(column)),
+            None => (test, None),
+        }
+    }
+
     /// Whether a test holds for any value of any record.
     fn is_held(&self, test: &Test) -> bool {
         let mut records = self.collection.records.iter();
@@ -113,6 +146,8 @@ impl Reader<'_, '_> {
                 continue;
             }
             let text = self.question[start..end].trim_end_matches(['?', '.', ',', ':']);
+            // `Nevada's largest` is about `Nevada`.
+            let text = without_possessive(text);
             let is_word = !text.contains(|c: char| !c.is_alphanumeric());
             if is_word && is_literal {
                 continue;
@@ -139,7 +174,7 @@ impl Reader<'_, '_> {
                 true => begins,
                 false => Test::Contains(text.to_owned()),
             };
-            let best = self.most_held(&test, start);
+            let (test, best) = self.held_or_root(test, text, start);
             // What nearly all records have is not asked for.
             let is_told = |column: &usize| {
                 let named = || self.naming(*column, start, 24) > 0.0;
@@ -161,8 +196,52 @@ impl Reader<'_, '_> {
                 // `GPL` for `MIT OR GPL-2.0`.
                 self.add_weak(column, word, is_negated);
                 self.take(start, end);
+            } else if is_literal
+                && let inside = Test::Inside(text.to_owned())
+                && let Some(column) = self.most_held(&inside, start)
+            {
+                // `py2.py3-none-any` in the name of a file.
+                self.add(column, inside, is_negated);
+                self.take(start, end);
             } else if self.plan.is_count && !is_negated && !self.is_held(&test) {
                 self.plan.missing = Some(text.to_owned());
+            }
+        }
+        self.places();
+    }
+
+    /// `deepest quakes in alaska`: words in small letters that are the last or first part of values
+    /// behind or before a comma, always with a capital letter.
+    fn places(&mut self) {
+        const LEAST: usize = 4;
+        const MOST: f64 = 0.5;
+        for at in 0..self.words.len() {
+            let word = &self.words[at];
+            let is_free = !self.taken[at]
+                && word.lower.len() >= LEAST
+                && word.lower.chars().all(char::is_alphabetic)
+                && !is_stop_word(&word.lower)
+                && !is_superlative(&word.lower)
+                && !self.names_column(word);
+            if !is_free {
+                continue;
+            }
+            let names = std::iter::once(word.lower.clone()).chain(roots(&word.lower));
+            let names = names.filter(|name| name.len() >= LEAST);
+            let tests: Vec<Test> = names.map(Test::Has).collect();
+            let held = tests.into_iter().find_map(|test| {
+                let column = self.most_held(&test, word.start)?;
+                let Test::Has(name) = &test else { return None };
+                let is_place = |cell: &Cell<'_>| cell.any(|text| is_place(text, name));
+                let held = self.share(column, |cell| test.holds(cell));
+                let places = self.share(column, is_place);
+                (held <= MOST && places * 2.0 > held).then_some((column, test))
+            });
+            if let Some((column, test)) = held {
+                let (start, end) = (word.start, word.end);
+                let is_negated = self.is_excluded(at) || self.is_set_aside(at);
+                self.add_weak(column, test, is_negated);
+                self.take(start, end);
             }
         }
     }

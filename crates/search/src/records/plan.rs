@@ -7,7 +7,7 @@ use super::moment::Unit;
 use super::pattern::Pattern;
 use super::reader::{Reader, kinds};
 use super::terms::{Word, column_stems, expanded, spelled, words};
-use super::test::Condition;
+use super::test::{Comparison, Condition};
 use crate::words::{Stems, is_stop_word};
 
 /// What a question asks of a collection.
@@ -52,6 +52,9 @@ pub(super) struct Plan {
     /// Columns with the numbers of a condition that has a unit of sizes, in thousands instead of
     /// 1,024s: `10 MB` may be 10,000,000 bytes.
     pub(super) decimal: Vec<(usize, f64, f64)>,
+    /// The column with values that several records share of which the question asks: `which
+    /// operators had …`.
+    pub(super) subject: Option<usize>,
     /// What else the question may mean.
     pub(super) further: Vec<Plan>,
 }
@@ -62,6 +65,17 @@ pub(super) struct Order {
     pub(super) column: usize,
     pub(super) is_descending: bool,
     pub(super) count: usize,
+    pub(super) by: By,
+}
+
+/// By what of a column the records are ordered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum By {
+    Value,
+    /// The number that its texts have beside a word with this stem.
+    Said(String),
+    /// The length of its texts.
+    Length,
 }
 
 /// The values of a column and how many records have each.
@@ -74,6 +88,17 @@ pub(super) struct Group {
     pub(super) is_descending: bool,
     /// How many are asked for.
     pub(super) count: usize,
+    /// How many records each value must have.
+    pub(super) times: Option<(Comparison, f64)>,
+}
+
+impl Group {
+    /// Whether a value that so many records have is asked for.
+    pub(super) fn admits(&self, count: usize) -> bool {
+        let holds =
+            |(comparison, times): (Comparison, f64)| comparison.holds(&(count as f64), &times);
+        self.times.is_none_or(holds)
+    }
 }
 
 impl Plan {
@@ -174,9 +199,19 @@ pub(super) fn plan(question: &str, collection: &Collection<'_>) -> Plan {
     reader.owners();
     reader.loose_words();
     reader.relax();
+    reader.not_by_told();
     reader.named();
     reader.counted();
+    // `total cost > 5` asks for no number.
+    let is_total = |one: &Condition| {
+        let is_named = columns[one.column].iter().any(|stem| stem == "total");
+        is_named && one.test.compares()
+    };
+    if question.to_lowercase().starts_with("total") && reader.plan.conditions.iter().any(is_total) {
+        reader.plan.is_count = false;
+    }
     reader.readings();
+    reader.plan.subject = reader.asked_column(question.len());
     let last = collection.path.rsplit('.').next().unwrap_or_default();
     let last = column_stems(last, &stems);
     let free = words

@@ -120,7 +120,7 @@ pub(super) fn kinds(collection: &Collection<'_>) -> Vec<ColumnKind> {
 }
 
 /// Words that say that what follows is not meant.
-pub(super) const DENYING: [&str; 29] = [
+pub(super) const DENYING: [&str; 35] = [
     "not",
     "non",
     "without",
@@ -150,6 +150,12 @@ pub(super) const DENYING: [&str; 29] = [
     "omitting",
     "cannot",
     "unable",
+    "skip",
+    "skipping",
+    "ignore",
+    "omit",
+    "leave",
+    "minus",
 ];
 
 /// Reads a question over a collection.
@@ -354,9 +360,11 @@ impl Reader<'_, '_> {
     /// Whether the words before word `at` say that it is not meant.
     pub(super) fn is_denied(&self, at: usize) -> bool {
         const WINDOW: usize = 2;
-        const SMALL: [&str; 18] = [
+        /// Most small words between a denial and what is denied: `leaving out those in`.
+        const MOST_SMALL: usize = 4;
+        const SMALL: [&str; 20] = [
             "by", "in", "from", "at", "on", "of", "the", "those", "ones", "any", "a", "for", "t",
-            "be", "been", "yet", "under", "as",
+            "be", "been", "yet", "under", "as", "out", "counting",
         ];
         let before = self.question[..self.words[at].start].trim_end();
         if before.ends_with("!=") || before.ends_with('≠') {
@@ -365,7 +373,7 @@ impl Reader<'_, '_> {
         let word = |back: usize| at.checked_sub(back).map(|at| &*self.words[at].lower);
         let is_small = |back: &usize| word(*back).is_some_and(|word| SMALL.contains(&word));
         // `not opened by X`, `other than in X`.
-        let small = (1..=WINDOW).take_while(is_small).count();
+        let small = (1..=MOST_SMALL).take_while(is_small).count();
         let is_state = |word: &str| word.ends_with("ed") || ["available", "part"].contains(&word);
         let is_done = small > 0 && word(small + 1).is_some_and(is_state);
         let last = small + usize::from(is_done);
@@ -382,10 +390,13 @@ impl Reader<'_, '_> {
                 word.lower == "t" && self.question[..word.start].ends_with(['\'', '’'])
             })
         };
+        // `besides the root project`
+        let is_the = word(2) == Some("the") && word(3).is_some_and(|word| DENYING.contains(&word));
         // `those that are no towns`; `no` alone may deny that there is any.
         let is_none = word(1) == Some("no") && word(2).is_some_and(is_be);
         before.any(|word| DENYING.contains(&word))
             || is_none
+            || is_the
             || (1..=last + 2).any(is_cut)
             || word(than) == Some("than") && (is_other(word(than + 1)) || is_other(word(than + 2)))
     }

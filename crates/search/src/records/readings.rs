@@ -11,7 +11,7 @@ use super::comparisons::unread_numbers;
 use super::groups::{FIGURE, MOST};
 use super::load::{KEY, Record};
 use super::order::GREAT;
-use super::plan::{Group, Order, Plan};
+use super::plan::{By, Group, Order, Plan};
 use super::reader::{ColumnKind, Reader};
 use super::terms::{DATE, SOON, Word, alike, is_ranking, is_superlative, superlatives};
 use super::test::{Condition, Test, selected};
@@ -201,6 +201,7 @@ impl Reader<'_, '_> {
                     column,
                     is_descending: true,
                     count: 1,
+                    by: By::Value,
                 }),
                 has_both_ends: true,
                 ..Plan::default()
@@ -276,6 +277,7 @@ impl Reader<'_, '_> {
                 column,
                 is_descending: true,
                 count,
+                by: By::Value,
             }),
             ..self.same_conditions()
         });
@@ -348,6 +350,7 @@ impl Reader<'_, '_> {
                 column,
                 is_descending: true,
                 count,
+                by: By::Value,
             });
             let orders: Vec<Plan> = orders.map(|order| of(order, true)).collect();
             // What is most frequent may be meant, too.
@@ -417,7 +420,7 @@ impl Reader<'_, '_> {
     }
 
     /// Whether the table has no names of columns.
-    fn is_unnamed(&self) -> bool {
+    pub(super) fn is_unnamed(&self) -> bool {
         (self.collection.columns.first()).is_some_and(|name| name == "column 1")
     }
 
@@ -663,6 +666,7 @@ fn values_of(column: usize) -> Group {
         unit: None,
         is_descending: true,
         count: SHOWN_VALUES,
+        times: None,
     }
 }
 

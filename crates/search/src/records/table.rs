@@ -10,8 +10,9 @@ use super::filter::filter;
 use super::inner::inner;
 use super::load::{Collection, Record};
 use super::moment::{Unit, label};
-use super::plan::{Group, Order, Plan};
-use super::test::{Condition, Test, selected};
+use super::plan::{By, Group, Order, Plan};
+use super::said::said_by;
+use super::test::{Condition, Test, requirement, selected};
 
 /// Records that are shown beyond those that an order asks for: equal ones may follow.
 const MORE: usize = 4;
@@ -87,37 +88,12 @@ pub(super) fn table(
         head.push_str(&format!("; {} different {name}", values.len()));
     }
     if let Some(group) = &plan.group {
-        let groups = groups(&records, group);
-        let name = shown_name(collection, group.column);
-        let which = if group.is_descending { "most" } else { "least" };
-        let unit = group.unit.map_or("", Unit::name);
-        head.push_str(&format!(
-            "; {} different {name}{unit}, {which} frequent first:",
-            groups.len()
-        ));
-        let shown = groups.iter().take((group.count + MORE).max(GROUPS));
-        let mut lines: Vec<String> = shown
-            .map(|(text, count)| format!("{count}\t{}", cell_text(text)))
-            .collect();
-        let hidden = groups.len() - lines.len();
-        let rest = (hidden > 0).then(|| format!("… {hidden} more"));
-        lines.extend(rest);
-        // The records themselves, if they are few.
-        if !plan.conditions.is_empty() && records.len() <= WIDE_RECORDS {
-            let columns = columns(plan, collection, &records);
-            lines.extend(rows(&records, &columns, collection));
-        }
+        let lines = grouped(plan, group, collection, &records, &mut head);
         return fitted(&head, &lines, budget, LEAST.min(lines.len()), counter);
     }
     if let Some(order) = &plan.order {
         sort(&mut records, order);
-        let which = if order.is_descending {
-            "largest"
-        } else {
-            "smallest"
-        };
-        let name = shown_name(collection, order.column);
-        head.push_str(&format!("; {which} {name} first"));
+        head.push_str(&ordered(order, collection));
         records.truncate((order.count + MORE).max(5));
     }
     let mut columns = columns(plan, collection, &records);
@@ -167,9 +143,116 @@ pub(super) fn table(
         };
         lines = counted(lines, names.filter(is_brief), plan);
     }
+    // Rather than the rows that do not fit, all the values that are asked for.
+    let values = plan.subject.filter(|_| is_list_of_values(plan));
+    let values = values.map(|column| values_of(column, &records, collection));
+    if let Some(values) = values.filter(|_| !fits_whole(&head, &lines, budget, counter)) {
+        head.truncate(head.trim_end_matches(':').len());
+        head.push_str(&values[0]);
+        lines = [&values[1..], &lines[..]].concat();
+    }
     let is_list = plan.order.is_none() && budget.get() >= SMALL_PAGE;
     let all = || filter(plan, collection, &columns).filter(|_| is_list);
     fitted_or(&head, &lines, budget, LEAST, counter, all)
+}
+
+/// Returns the values by which records are grouped, in lines with the number of records that have
+/// each, and adds to the head how many there are.
+fn grouped(
+    plan: &Plan,
+    group: &Group,
+    collection: &Collection<'_>,
+    records: &[&Record<'_>],
+    head: &mut String,
+) -> Vec<String> {
+    let mut groups = groups(records, group);
+    let name = shown_name(collection, group.column);
+    let which = if group.is_descending { "most" } else { "least" };
+    let unit = group.unit.map_or("", Unit::name);
+    head.push_str(&format!("; {} different {name}{unit}", groups.len()));
+    if let Some((comparison, times)) = group.times {
+        groups.retain(|(_, count)| group.admits(*count));
+        let sign = comparison.sign();
+        head.push_str(&format!(
+            "; {} of them in {sign} {times} records",
+            groups.len()
+        ));
+    }
+    head.push_str(&format!(", {which} frequent first:"));
+    let shown = groups.iter().take((group.count + MORE).max(GROUPS));
+    let mut lines: Vec<String> = shown
+        .map(|(text, count)| format!("{count}\t{}", cell_text(text)))
+        .collect();
+    let hidden = groups.len() - lines.len();
+    let rest = (hidden > 0).then(|| format!("… {hidden} more"));
+    lines.extend(rest);
+    // The records themselves, if they are few.
+    if !plan.conditions.is_empty() && records.len() <= WIDE_RECORDS {
+        let columns = columns(plan, collection, records);
+        lines.extend(rows(records, &columns, collection));
+    }
+    lines
+}
+
+/// Returns how the records are ordered.
+fn ordered(order: &Order, collection: &Collection<'_>) -> String {
+    let which = if order.is_descending {
+        "largest"
+    } else {
+        "smallest"
+    };
+    let name = shown_name(collection, order.column);
+    match &order.by {
+        By::Value => format!("; {which} {name} first"),
+        By::Said(stem) => {
+            let stem = cell_text(stem);
+            format!("; {which} number in {name} with \"{stem}…\" first")
+        }
+        By::Length if order.is_descending => format!("; longest {name} first"),
+        By::Length => format!("; shortest {name} first"),
+    }
+}
+
+/// Whether a question asks for values among the records that meet conditions.
+fn is_list_of_values(plan: &Plan) -> bool {
+    let is_told = |column| {
+        let mut conditions = plan.conditions.iter();
+        conditions
+            .any(|one| one.column == column && matches!(one.test, Test::Is(_)) && !one.is_negated)
+    };
+    !plan.is_count
+        && plan.order.is_none()
+        && !plan.conditions.is_empty()
+        && plan.subject.is_some_and(|column| !is_told(column))
+}
+
+/// Returns how many different values some records have in a column, and these, the most frequent
+/// ones first, in lines with their numbers.
+fn values_of(column: usize, records: &[&Record<'_>], collection: &Collection<'_>) -> Vec<String> {
+    let group = Group {
+        column,
+        unit: None,
+        is_descending: true,
+        count: 1,
+        times: None,
+    };
+    let groups = groups(records, &group);
+    let name = shown_name(collection, column);
+    let head = format!("; {} different {name}, most frequent first:", groups.len());
+    let lines = groups
+        .iter()
+        .map(|(text, count)| format!("{count}\t{}", cell_text(text)));
+    std::iter::once(head).chain(lines).collect()
+}
+
+/// Whether the budget holds all lines of a table.
+fn fits_whole(
+    head: &str,
+    lines: &[String],
+    budget: TokenBudget,
+    counter: &dyn TokenCounter,
+) -> bool {
+    fill(head, lines, budget, 0, counter).is_some_and(|text| !text.ends_with(" more\n"))
 }
 
 /// Returns the lines of a table if the number of records is the answer: a few of them show that the
@@ -232,6 +315,24 @@ fn without_flag(condition: &Condition, collection: &Collection<'_>) -> String {
 /// Sorts the records that have the column of an order; the others are left out. If some values are
 /// versions, figures such as `4.10` are versions, too.
 pub(super) fn sort(records: &mut Vec<&Record<'_>>, order: &Order) {
+    let number = |record: &Record<'_>| {
+        let cell = record.get(order.column)?;
+        match &order.by {
+            By::Value => None,
+            By::Said(stem) => said_by(cell, stem),
+            By::Length => Some(cell.shown().chars().count() as f64),
+        }
+    };
+    if order.by != By::Value {
+        let numbers = (records.iter()).filter_map(|&record| Some((number(record)?, record)));
+        let mut numbers: Vec<(f64, &Record<'_>)> = numbers.collect();
+        numbers.sort_by(|(one, _), (other, _)| match order.is_descending {
+            true => other.total_cmp(one),
+            false => one.total_cmp(other),
+        });
+        *records = numbers.into_iter().map(|(_, record)| record).collect();
+        return;
+    }
     let ranked = records.iter().filter_map(|&record| {
         let cell = record.get(order.column)?;
         Some((cell.rank(), cell, record))
@@ -301,7 +402,12 @@ pub(super) fn groups(records: &[&Record<'_>], group: &Group) -> Vec<(String, usi
             }
             None if cell.is_list() => {
                 cell.any(|item| {
-                    *counts.entry(item.to_owned()).or_default() += 1;
+                    // `tornado>=6.2` is about `tornado`.
+                    let name = match item.contains(['<', '>', '=', '~', ';']) {
+                        true => requirement(item),
+                        false => item,
+                    };
+                    *counts.entry(name.to_owned()).or_default() += 1;
                     false
                 });
             }
@@ -671,11 +777,16 @@ fn said(condition: &Condition, collection: &Collection<'_>) -> String {
         }
         Test::Present => return format!("{name} {}", is_not("present", "absent")),
         Test::True => return format!("{name} {} true", is_not("=", "!=")),
-        Test::Contains(part) | Test::Has(part) | Test::Part(part) => {
+        Test::Contains(part) | Test::Inside(part) | Test::Has(part) | Test::Part(part) => {
             format!("with \"{}\"", cell_text(part))
         }
         Test::Begins(part) => format!("beginning with \"{}\"", cell_text(part)),
         Test::Number(comparison, number) => format!("{} {number}", comparison.sign()),
+        Test::Said(stem, comparison, number) => format!(
+            "with \"{}…\" and a number {} {number}",
+            cell_text(stem),
+            comparison.sign()
+        ),
         Test::Column(comparison, other) => {
             format!("{} {}", comparison.sign(), shown_name(collection, *other))
         }
@@ -683,9 +794,12 @@ fn said(condition: &Condition, collection: &Collection<'_>) -> String {
         Test::Version(comparison, version) => {
             format!("{} {} (as versions)", comparison.sign(), cell_text(version))
         }
+        Test::Needs(version) => format!("of {} or later", cell_text(version)),
         Test::Within(i64::MIN, end) => format!("before {}", day(*end)),
         Test::Within(start, i64::MAX) => format!("from {} on", day(*start)),
         Test::Within(start, end) => format!("from {} to {}", day(*start), day(*end - 1)),
+        Test::Calendar(month, None) => format!("in month {month} of any year"),
+        Test::Calendar(month, Some(day)) => format!("on {month:02}-{day:02} of any year"),
         Test::Release => "without a suffix (a release)".to_owned(),
         Test::Ends(last) => format!("ending with \"/{}\"", cell_text(last)),
     };

@@ -117,8 +117,9 @@ const ADJECTIVES: [(&str, &str); 11] = [
 
 /// Words for the ends of an order: the word, whether it asks for the largest, and parts of the
 /// names of columns that it means.
-const SUPERLATIVES: [(&str, bool, &str); 101] = [
+const SUPERLATIVES: [(&str, bool, &str); 102] = [
     ("commonest", true, ""),
+    ("rarest", false, ""),
     ("most", true, ""),
     ("highest", true, ""),
     ("largest", true, "size bytes kb area"),
@@ -336,7 +337,7 @@ pub(super) static SINGLE: Pattern = Pattern::new(
 pub(super) static OR_MORE: Pattern = Pattern::new(&[SMALL_NUMBERS, &["or", "and"]], || {
     let small = small_numbers();
     format!(
-        r"(?i)\b(?P<one>{small})\b(?P<behind>(?: \w+)? (?:or|and) (?:more|fewer|less|above|below|over|under|up|higher|lower)\b)"
+        r"(?i)\b(?P<one>{small})\b(?P<behind>(?: \w+)? (?:or|and) (?:more|fewer|less|above|below|over|under|up|higher|lower|longer|shorter|later|newer|older|earlier|larger|bigger|smaller)\b)"
     )
     .into()
 });
@@ -377,7 +378,7 @@ pub(super) static MONTHS: Pattern = Pattern::new(
 );
 /// How often at least: `at least twice`.
 pub(super) static TWICE: Pattern = Pattern::new(&[&["twice"]], || {
-    r"(?i)\b(?P<before>at least|at most|than|exactly) twice\b".into()
+    r"(?i)\b(?P<before>at least|at most|than|exactly|just|only) twice\b".into()
 });
 
 /// A number before what there are so many of: `three-cylinder`.
@@ -436,7 +437,11 @@ fn told_in_full(question: &str) -> Cow<'_, str> {
         }
     });
     let twice = replaced(&TWICE, &months, |found: &Captures<'_>| {
-        format!("{} 2 times", &found["before"])
+        let before = match &found["before"] {
+            "just" | "only" => "exactly",
+            before => before,
+        };
+        format!("{before} 2 times")
     });
     let single = replaced(&ONLY_ONE, &twice, |found: &Captures<'_>| {
         match found.name("lacking") {
@@ -685,11 +690,17 @@ pub(super) fn alike(word: &str, name: &str) -> bool {
     const LEAST: usize = 3;
     const ROOT: usize = 5;
     const ENDING: usize = 2;
-    const SAME: [[&str; 2]; 50] = [
+    const SAME: [[&str; 2]; 56] = [
         ["cost", "price"],
         ["ow", "owe"],
         ["earn", "gross"],
         ["earner", "gross"],
+        ["made", "gross"],
+        ["take", "gross"],
+        ["box", "gross"],
+        ["domest", "us"],
+        ["american", "us"],
+        ["global", "worldwid"],
         ["runtim", "time"],
         ["altitud", "height"],
         ["strength", "mag"],

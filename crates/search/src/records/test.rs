@@ -2,6 +2,8 @@
 
 use super::cell::Cell;
 use super::load::{Collection, Record};
+use super::moment::civil;
+use super::said::said_by;
 use super::version::Version;
 
 /// A condition on a column.
@@ -24,6 +26,8 @@ pub(super) enum Test {
     Ends(String),
     /// Contains this text, between word boundaries.
     Contains(String),
+    /// Has a word that begins with this text.
+    Inside(String),
     /// Is this name or has it among several.
     Part(String),
     /// Has this word in it.
@@ -34,12 +38,18 @@ pub(super) enum Test {
     Suffix(String),
     /// Compares so with this number.
     Number(Comparison, f64),
+    /// Has a word that begins with this stem, and a number that compares so with this one.
+    Said(String, Comparison, f64),
     /// Compares so with the value of another column.
     Column(Comparison, usize),
     /// Compares so with this version.
     Version(Comparison, String),
+    /// Is a requirement of this version or a later one: `>=3.11,<4`.
+    Needs(String),
     /// A date or time from the first second to before the last one.
     Within(i64, i64),
+    /// A date in this month of any year, and on this day if one is told.
+    Calendar(i64, Option<i64>),
     /// A version without a suffix such as `-rc.1`.
     Release,
     /// True.
@@ -117,6 +127,7 @@ impl Test {
                 end.is_some_and(|end| end.eq_ignore_ascii_case(last))
             }),
             Self::Contains(part) => cell.any(|text| contains(text, part, &['_', '-'])),
+            Self::Inside(part) => cell.any(|text| begins_word(text, part)),
             Self::Part(name) => cell.any(|text| contains(text, name, &['_', '-', '.'])),
             Self::Has(word) => cell.any(|text| contains(text, word, &[])),
             Self::Begins(part) => cell.any(|text| {
@@ -131,10 +142,27 @@ impl Test {
                 let versions = cell.version().zip(Version::new(version));
                 versions.is_some_and(|(one, other)| comparison.holds(&one, &other))
             }
+            Self::Said(stem, comparison, number) => {
+                said_by(cell, stem).is_some_and(|one| comparison.holds(&one, number))
+            }
+            Self::Needs(version) => cell.any(|text| {
+                let least = text
+                    .split(',')
+                    .find_map(|one| one.trim().strip_prefix(">="));
+                let versions = least
+                    .map(str::trim)
+                    .and_then(Version::new)
+                    .zip(Version::new(version));
+                versions.is_some_and(|(one, other)| one >= other)
+            }),
             Self::Within(start, end) => {
                 let moment = cell.moment();
                 moment.is_some_and(|moment| (*start..*end).contains(&moment))
             }
+            Self::Calendar(month, day) => cell.moment().is_some_and(|moment| {
+                let (_, one, other) = civil(moment);
+                one == *month && day.is_none_or(|day| day == other)
+            }),
             Self::Release => cell.version().is_some_and(|version| version.is_release()),
             Self::True => matches!(cell, Cell::Bool(true)) || is_one(cell) || is_yes(cell),
             Self::Present => !cell.is_empty(),
@@ -147,6 +175,15 @@ impl Test {
             }),
         }
     }
+}
+
+/// Returns whether a word of a text begins with `part`, whatever its case.
+fn begins_word(text: &str, part: &str) -> bool {
+    let (text, part) = (text.to_lowercase(), part.to_lowercase());
+    let is_part_of_word = |c: char| c.is_alphanumeric();
+    let needs = part.starts_with(is_part_of_word);
+    let mut found = text.match_indices(&part);
+    found.any(|(at, _)| !(needs && text[..at].ends_with(is_part_of_word)))
 }
 
 /// Returns whether two names are the same but for their case, and for `-` in place of `_`.

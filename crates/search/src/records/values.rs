@@ -6,6 +6,7 @@ use super::cell::Cell;
 use super::plan::COUNTED;
 use super::reader::DENYING;
 use super::reader::Reader;
+use super::regions::code;
 use super::terms::{NUMBERS, alike, is_asking, is_superlative, squeezed};
 use super::test::{Condition, Test, requirement, selected};
 use crate::words::{camel_parts, is_stop_word};
@@ -14,6 +15,28 @@ use crate::words::{camel_parts, is_stop_word};
 const LEAST_STEM: usize = 4;
 /// Most words of a value that is looked for in a question.
 const LONGEST_VALUE: usize = 8;
+
+/// Words of any question that are names of few records.
+const COMMON: [&str; 16] = [
+    "made", "make", "makes", "got", "get", "took", "take", "ran", "run", "came", "come", "went",
+    "going", "gone", "earned", "called",
+];
+
+/// Words for what most records are, which name no file or route.
+const GENERIC: [&str; 12] = [
+    "endpoints",
+    "routes",
+    "paths",
+    "urls",
+    "files",
+    "folders",
+    "packages",
+    "modules",
+    "records",
+    "entries",
+    "parameters",
+    "shared",
+];
 
 /// The first and last words of a value in the question, and whether it is the opposite of the value
 /// that is meant: `unreviewed`.
@@ -65,7 +88,7 @@ const DEMONYMS: [(&str, &str); 33] = [
 
 /// Returns the names of which a word may be another form: `Europe` for `European`, `Japan` for
 /// `Japanese`, `fog` for `foggy`, `child` for `children`.
-fn roots(word: &str) -> Vec<String> {
+pub(super) fn roots(word: &str) -> Vec<String> {
     const LEAST: usize = 5;
     const LEAST_ADJECTIVE: usize = 4;
     let single = word.strip_suffix('s').unwrap_or(word);
@@ -79,8 +102,14 @@ fn roots(word: &str) -> Vec<String> {
     let is_long = single.len() >= LEAST;
     let of_place = single.strip_suffix("an").or(single.strip_suffix("ese"));
     if let Some(root) = of_place.filter(|_| is_long) {
-        roots.extend([format!("{root}a"), root.to_owned()]);
+        roots.extend([format!("{root}a"), root.to_owned(), format!("{root}i")]);
     }
+    // `Texas`, `Hawaiian`
+    let names = [single, word]
+        .into_iter()
+        .chain(roots.iter().map(|root| &**root));
+    let codes: Vec<String> = names.filter_map(code).map(str::to_owned).collect();
+    roots.extend(codes);
     if let Some(root) = word
         .strip_suffix('y')
         .filter(|_| word.len() > LEAST_ADJECTIVE)
@@ -156,7 +185,12 @@ impl Reader<'_, '_> {
                         let is_form = first == last
                             && key != word.lower
                             && (key == word.stem || word.lower.ends_with('y'));
-                        if is_form && !self.is_category(column) {
+                        // `adaptations` are no film of that name.
+                        let is_several = first == last
+                            && word.lower.strip_suffix('s') == Some(&*key)
+                            && self.question[word.start..].starts_with(char::is_lowercase)
+                            && text.starts_with(char::is_uppercase);
+                        if (is_form || is_several) && !self.is_category(column) {
                             continue;
                         }
                         if is_plural && self.has_lists(column) {
@@ -229,8 +263,7 @@ impl Reader<'_, '_> {
             let is_negated = is_opposite || self.is_excluded(first) || self.is_set_aside(last);
             let at = self.words[first].start;
             let all = self.collection.records.len();
-            let first_word = &self.words[first].lower;
-            let is_number = first_word.bytes().all(|byte| byte.is_ascii_digit());
+            let is_number = (self.words[first].lower.bytes()).all(|byte| byte.is_ascii_digit());
             let is_dotted = self.question[..at].ends_with(" .");
             let is_in_lists = columns.keys().all(|&column| self.has_lists(column));
             // Its own words do not name the column of a value.
@@ -268,6 +301,9 @@ impl Reader<'_, '_> {
             let Some((column, held)) = best else {
                 continue;
             };
+            if is_negated && self.left_out_of_asked((first, last), column, &held.text, &columns) {
+                continue;
+            }
             let (is_end, text) = (held.whole == 0, held.text.clone());
             owner = owner.or((is_owner && !self.has_lists(column)).then_some(column));
             // `builds` need not be the name `build`.
@@ -281,7 +317,8 @@ impl Reader<'_, '_> {
             // `licenses` is no `/LICENSE` at the end of a path.
             let asked = &self.question[at..self.words[last].end];
             let is_other = !asked.eq_ignore_ascii_case(&text) || self.is_hyphened(first);
-            if is_end && is_other && first == last {
+            let is_what = first == last && GENERIC.contains(&&*self.words[first].lower);
+            if is_end && (is_other && first == last || is_what) {
                 continue;
             }
             if is_end {
@@ -318,6 +355,29 @@ impl Reader<'_, '_> {
                 self.excluded.push(last);
             }
         }
+    }
+
+    /// `which species, not counting the unknown birds`: leaves out values of the column that is asked for
+    /// that begin with a value of another column. Returns whether there are some.
+    fn left_out_of_asked(
+        &mut self,
+        (first, last): (usize, usize),
+        column: usize,
+        text: &str,
+        held: &FxHashMap<usize, Held>,
+    ) -> bool {
+        let (start, end) = (self.words[first].start, self.words[last].end);
+        let begins = Test::Begins(format!("{text} "));
+        let subject = self.asked_column(start).filter(|&subject| {
+            subject != column
+                && !held.contains_key(&subject)
+                && self.share(subject, |cell| begins.holds(cell)) > 0.0
+        });
+        if let Some(subject) = subject {
+            self.add(subject, begins, true);
+            self.take(start, end);
+        }
+        subject.is_some()
     }
 
     /// `Liverpool v Everton`: values of two columns, if the question has two values of a column that
@@ -629,6 +689,19 @@ impl Reader<'_, '_> {
                     .push((first, first, true));
             }
         }
+        // `New Mexico`: the state `NM`.
+        let codes: Vec<(String, Vec<ValueSpan>)> = spans
+            .iter()
+            .filter_map(|(key, found)| Some((code(key)?.to_owned(), found.clone())))
+            .collect();
+        for (code, found) in codes {
+            let known = spans.entry(code).or_default();
+            for span in found {
+                if !known.contains(&span) {
+                    known.push(span);
+                }
+            }
+        }
         spans
     }
 
@@ -684,7 +757,6 @@ impl Reader<'_, '_> {
     /// Whether a value is meant by words that look like it: not a common word, and short ones in
     /// their own case.
     pub(super) fn is_meant(&self, text: &str, first: usize, last: usize, column: usize) -> bool {
-        const SHORT: usize = 3;
         let start = self.words[first].start;
         // `.py` is a word with its dot.
         let is_dotted = text.starts_with('.') && self.question[..start].ends_with('.');
@@ -700,85 +772,7 @@ impl Reader<'_, '_> {
             return false;
         }
         if first == last {
-            let word = &self.words[first];
-            let is_capital = asked == text && asked.bytes().all(|byte| byte.is_ascii_uppercase());
-            let is_name = is_capital && self.question.contains(|c: char| c.is_lowercase());
-            let is_beside =
-                asked == text && self.is_category(column) && self.is_beside_name(first, column);
-            // `feature tables` names the list of features.
-            let is_list_name = || {
-                let mut stems = self.columns[column].iter();
-                self.has_lists(column) && stems.any(|stem| alike(&word.stem, stem))
-            };
-            if self.is_in_column(first) || is_list_name() {
-                return false;
-            }
-            let says_nothing = (NUMBERS.contains(&&*word.lower) || is_asking(&word.lower))
-                && !is_name
-                && !is_beside;
-            // `libs section: how many?` begins with the value.
-            let is_name_first = self.is_category(column) || !asked.ends_with('s');
-            // `attrs summary` asks for a member of a record.
-            let is_looked_up = || {
-                let next = self.words.get(1);
-                self.liking(column, false) > 0.0
-                    && next.is_some_and(|next| self.words.len() <= 3 && self.names_column(next))
-            };
-            let is_first = first == 0 && asked == text && (is_name_first || is_looked_up());
-            let before = first.checked_sub(1).map(|at| &*self.words[at].lower);
-            let is_item = asked == text
-                && self.has_lists(column)
-                && before.is_some_and(|word| word == "of" || word == "list");
-            let is_record = asked == text && self.liking(column, false) > 0.0;
-            let is_what = is_record && self.asks_for_record(first);
-            let is_asked = self.is_asked(first) && !is_first && !is_item && !is_beside && !is_what;
-            if self.is_kind(first, column) {
-                return true;
-            }
-            // `opens the most tickets` tells no state.
-            let next = |by: usize| self.words.get(first + by).map_or("", |word| &*word.lower);
-            if word.lower != text.to_lowercase() && next(1) == "the" && is_superlative(next(2)) {
-                return false;
-            }
-            if says_nothing || is_asked || self.is_count(first) {
-                return false;
-            }
-            let is_number = word.lower.bytes().all(|byte| byte.is_ascii_digit());
-            let is_same = asked == text;
-            let is_named = self.naming(column, word.start, 24) > 0.0;
-            if is_number {
-                return text == asked && (is_named || self.is_known_number(asked, column));
-            }
-            let is_acronym = self.is_acronym(asked, text) && self.is_category(column);
-            if is_name || is_beside || is_acronym || is_dotted && is_same {
-                return true;
-            }
-            // `European` means no column `EUR`.
-            let is_derived = || roots(&word.lower).contains(&squeezed(text));
-            if self.is_category(column) && is_derived() {
-                return text.len() > SHORT || !self.names_column(word);
-            }
-            // `depends on requests`: what follows is what is needed.
-            if is_same && self.has_lists(column) && self.is_needed(first) {
-                return true;
-            }
-            if is_stop_word(&word.lower) || text.len() <= SHORT {
-                let has_signs = text
-                    .bytes()
-                    .any(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
-                let is_name = !COUNTED.is_match(self.question)
-                    && self.liking(column, false) > 0.0
-                    && !self.names_column(word);
-                return is_same
-                    && (has_signs
-                        || !is_stop_word(&word.lower) && (self.is_category(column) || is_name));
-            }
-            let is_proper = is_same && first > 0 && text.starts_with(char::is_uppercase);
-            // A word that names a column is not its value.
-            // The record `requests` is not meant by a column `requested`.
-            return !self.names_other(word, column)
-                || is_same && (is_named || is_proper)
-                || is_record && !self.is_part_of_name(&word.lower);
+            return self.is_meant_alone((text, asked), first, column, is_dotted);
         }
         if asked != text && (self.is_column(asked) || self.is_name_of_column(text, first, last)) {
             return false;
@@ -795,6 +789,116 @@ impl Reader<'_, '_> {
         !text.contains(['/', '@', '>', '<', '='])
             && is_phrase
             && (!is_identifier || !asked.contains(['_', '-']) || plain(asked) == plain(text))
+    }
+
+    /// The same of one word of the question, `asked`.
+    fn is_meant_alone(
+        &self,
+        (text, asked): (&str, &str),
+        first: usize,
+        column: usize,
+        is_dotted: bool,
+    ) -> bool {
+        const SHORT: usize = 3;
+        let word = &self.words[first];
+        // `films that made 20 million` are not called `Made`.
+        let is_verb = COMMON.contains(&&*word.lower) && asked != text;
+        if is_verb && !self.is_category(column) {
+            return false;
+        }
+        let is_capital = asked == text && asked.bytes().all(|byte| byte.is_ascii_uppercase());
+        let is_name = is_capital && self.question.contains(|c: char| c.is_lowercase());
+        let is_beside =
+            asked == text && self.is_category(column) && self.is_beside_name(first, column);
+        // `feature tables` names the list of features.
+        let is_list_name = || {
+            let mut stems = self.columns[column].iter();
+            self.has_lists(column) && stems.any(|stem| alike(&word.stem, stem))
+        };
+        if self.is_in_column(first) || is_list_name() {
+            return false;
+        }
+        let says_nothing =
+            (NUMBERS.contains(&&*word.lower) || is_asking(&word.lower)) && !is_name && !is_beside;
+        // `libs section: how many?` begins with the value.
+        let is_name_first = self.is_category(column) || !asked.ends_with('s');
+        // `attrs summary` asks for a member of a record.
+        let is_looked_up = || {
+            let next = self.words.get(1);
+            self.liking(column, false) > 0.0
+                && next.is_some_and(|next| self.words.len() <= 3 && self.names_column(next))
+        };
+        let is_first = first == 0 && asked == text && (is_name_first || is_looked_up());
+        let before = first.checked_sub(1).map(|at| &*self.words[at].lower);
+        let is_item = asked == text
+            && self.has_lists(column)
+            && before.is_some_and(|word| word == "of" || word == "list");
+        let is_record = asked == text && self.liking(column, false) > 0.0;
+        let is_what = is_record && self.asks_for_record(first);
+        let is_counted = self.is_counted_kind(text, first, column);
+        let is_asked =
+            self.is_asked(first) && !is_counted && !is_first && !is_item && !is_beside && !is_what;
+        // `texas: the two largest` begins with a state.
+        let is_region = code(&word.lower).is_some_and(|code| text.eq_ignore_ascii_case(code));
+        if self.is_kind(first, column) || is_region && self.is_category(column) {
+            return true;
+        }
+        // `opens the most tickets` tells no state.
+        let next = |by: usize| self.words.get(first + by).map_or("", |word| &*word.lower);
+        if word.lower != text.to_lowercase() && next(1) == "the" && is_superlative(next(2)) {
+            return false;
+        }
+        if says_nothing || is_asked || self.is_count(first) {
+            return false;
+        }
+        let is_number = word.lower.bytes().all(|byte| byte.is_ascii_digit());
+        let is_same = asked == text;
+        let is_named = self.naming(column, word.start, 24) > 0.0;
+        if is_number {
+            return text == asked && (is_named || self.is_known_number(asked, column));
+        }
+        let is_acronym = self.is_acronym(asked, text) && self.is_category(column);
+        if is_name || is_beside || is_acronym || is_dotted && is_same {
+            return true;
+        }
+        // `European` means no column `EUR`.
+        let is_derived = || roots(&word.lower).contains(&squeezed(text));
+        if self.is_category(column) && is_derived() {
+            return text.len() > SHORT || !self.names_column(word);
+        }
+        // `depends on requests`: what follows is what is needed.
+        if is_same && self.has_lists(column) && self.is_needed(first) {
+            return true;
+        }
+        if is_stop_word(&word.lower) || text.len() <= SHORT {
+            let has_signs = text
+                .bytes()
+                .any(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
+            let is_name = !COUNTED.is_match(self.question)
+                && self.liking(column, false) > 0.0
+                && !self.names_column(word);
+            return is_same
+                && (has_signs
+                    || !is_stop_word(&word.lower) && (self.is_category(column) || is_name));
+        }
+        let is_proper = is_same && first > 0 && text.starts_with(char::is_uppercase);
+        // A word that names a column is not its value.
+        // The record `requests` is not meant by a column `requested`.
+        !self.names_other(word, column)
+            || is_same && (is_named || is_proper)
+            || is_record && !self.is_part_of_name(&word.lower)
+    }
+
+    /// Whether word `first` tells a kind of things that are counted: `the last two explosions`, or `most
+    /// examples` in a list inside of records.
+    fn is_counted_kind(&self, text: &str, first: usize, column: usize) -> bool {
+        let word = &self.words[first];
+        let before = first.checked_sub(1).map_or("", |at| &*self.words[at].lower);
+        let is_many = ["most", "of"].contains(&before) && self.collection.outer.is_some();
+        (NUMBERS.contains(&before) || is_many)
+            && self.is_category(column)
+            && word.lower.ends_with('s')
+            && (word.lower.strip_suffix('s') == Some(text) || word.stem == text)
     }
 
     /// Whether a number is one of a column that the words near it need not name.

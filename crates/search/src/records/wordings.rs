@@ -10,6 +10,7 @@ use spillgate_text::Tokenizer;
 use super::answer_of;
 use super::cell::Cell;
 use super::load::Document;
+use super::plan::By;
 use super::plan::Order;
 use super::table::{cell_text, sort};
 
@@ -550,7 +551,7 @@ fn maintainers_in_a_table_without_names_of_columns() {
 }
 
 /// Returns the first line of each answer.
-fn heads(text: &str, kind: ContentKind, questions: &[&str]) -> String {
+pub(super) fn heads(text: &str, kind: ContentKind, questions: &[&str]) -> String {
     let lines = questions.iter().map(|question| {
         let answer = answers(text, kind, &[question]);
         answer.split(" | ").next().unwrap_or_default().to_owned()
@@ -708,6 +709,7 @@ fn values_of_several_kinds_have_an_order() {
     let collections = parsed.collections();
     let mut records: Vec<_> = collections[0].records.iter().collect();
     let order = Order {
+        by: By::Value,
         column: 1,
         is_descending: false,
         count: 1,
@@ -896,7 +898,7 @@ fn values_that_stand_beside_others() {
     sign languages that begin with B
         14 of 48 in .matches[] have name beginning with "B", name with "sign":
     Which need Python 3.11 or newer?
-        16 of 48 in .matches[] have needs_python with ">=3.11":
+        16 of 48 in .matches[] have needs_python of 3.11 or later:
     need python >=3.11
         16 of 48 in .matches[] have needs_python = >=3.11:
     Which have a two-letter code (alpha_2)?

@@ -1,0 +1,248 @@
+//! Questions in the words of people who had not seen the program: thresholds of counts, regions,
+//! months of any year, parts of names, numbers inside of texts and lengths.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use spillgate_artifact::ContentKind;
+
+use super::wordings::heads;
+
+/// Findings of a linter.
+fn findings() -> String {
+    let all: Vec<Value> = (0..60)
+        .map(|i: usize| {
+            let (code, message) = match i % 5 {
+                0 => ("C901", format!("`run{i}` is too complex ({} > 10)", 10 + i)),
+                1 => ("E501", "Line too long".to_owned()),
+                2 => (
+                    "PLR0913",
+                    format!("Too many arguments in `f{i}` ({} > 5)", 5 + i % 9),
+                ),
+                _ => ("F401", format!("`module{i}` imported but unused")),
+            };
+            json!({
+                "code": if i == 3 || i == 8 { "S324" } else { code },
+                "message": message,
+                "filename": format!("src/part{}.py", i * i % 13),
+                "fix": {"applicability": if i.is_multiple_of(3) { "safe" } else { "unsafe" }},
+            })
+        })
+        .collect();
+    Value::from(all).to_string()
+}
+
+/// Stations of a network.
+fn stations() -> String {
+    let names = [
+        "Kent State University",
+        "Ohio Valley",
+        "Eastport",
+        "Quo Vadis?",
+        "Wiley~bpo12",
+    ];
+    let all: Vec<Value> = (0..60)
+        .map(|i: usize| {
+            let [state, place] = [["TX", "Nevada"], ["NM", "Alaska"], ["HI", "Chile"]][i % 3];
+            let month = i % 12 + 1;
+            json!({
+                "code": format!("S{i:02}"),
+                "name": format!("{} {}", names[i % 5], if i % 5 == 3 { "" } else { "field" }).trim(),
+                "city": if i.is_multiple_of(7) { names[i % 5].to_owned() } else { format!("City {i}") },
+                "title": if i.is_multiple_of(7) { names[i % 5].to_owned() } else { format!("Title {i}") },
+                "state": state,
+                "place": format!("{i}km N of Somewhere, {place}"),
+                "magnitude": i % 9,
+                "latitude": i * 7 % 41,
+                "damage": (["None", "Minor", "Substantial"][i % 4 % 3]),
+                "repair_cost": if i.is_multiple_of(2) { i * 100 } else { 0 },
+                "total_cost": i * 50,
+                "operator": format!("{} AIR", ["BLUE", "RED", "GREEN", "GREY"][i * i % 11 % 4]),
+                "species": (["Unknown bird", "Gull", "Owl"][i % 5 % 3]),
+                "owner": if i.is_multiple_of(6) { "UNKNOWN" } else { "ADA" },
+                "opened": format!("{}-{month:02}-{:02}", 1990 + i, i % 27 + 1),
+                "needs_python": format!(">=3.{}", i % 5 + 9),
+            })
+        })
+        .collect();
+    Value::from(all).to_string()
+}
+
+/// Packages with what they need, and what they build.
+fn packages() -> String {
+    let all: Vec<Value> = (0..20)
+        .map(|i: usize| {
+            let targets: Vec<Value> = (0..i % 4)
+                .map(
+                    |j| json!({"name": format!("t{i}-{j}"), "optional": (i + j).is_multiple_of(2)}),
+                )
+                .collect();
+            let needs = json!([format!("serde>={i}"), "libc", format!("p{}", i % 3)]);
+            json!({"name": format!("p{i}"), "requires": needs, "targets": targets})
+        })
+        .collect();
+    json!({ "packages": all }).to_string()
+}
+
+#[test]
+fn how_many_records_a_value_has() {
+    let questions = [
+        "Which codes are reported exactly twice?",
+        "codes with more than 12 findings",
+        "source files with six problems or more",
+        "rule codes that fired just twice",
+        "files with fewer than 4 violations",
+    ];
+    assert_snapshot!(heads(&findings(), ContentKind::Json, &questions), @"
+    Which codes are reported exactly twice?
+        60 of 60 in .[]; 5 different code; 1 of them in == 2 records, most frequent first:
+    codes with more than 12 findings
+        60 of 60 in .[]; 5 different code; 1 of them in > 12 records, most frequent first:
+    source files with six problems or more
+        60 of 60 in .[]; 7 different filename; 6 of them in >= 6 records, most frequent first:
+    rule codes that fired just twice
+        60 of 60 in .[]; 5 different code; 1 of them in == 2 records, most frequent first:
+    files with fewer than 4 violations
+        60 of 60 in .[]; 7 different filename; 0 of them in < 4 records, least frequent first:
+    ");
+}
+
+#[test]
+fn numbers_and_lengths_of_texts() {
+    let questions = [
+        "Which files have a function with a complexity of 50 or more?",
+        "C901 complexity >= 50",
+        "Which file has the function with the most arguments?",
+        "Which message is the longest?",
+        "shortest filename",
+        "message with the most characters",
+    ];
+    assert_snapshot!(heads(&findings(), ContentKind::Json, &questions), @r#"
+    Which files have a function with a complexity of 50 or more?
+        4 of 60 in .[] have message with "complex…" and a number >= 50:
+    C901 complexity >= 50
+        4 of 60 in .[] have message with "complex…" and a number >= 50, code = C901:
+    Which file has the function with the most arguments?
+        60 of 60 in .[]; largest number in message with "argument…" first:
+    Which message is the longest?
+        60 of 60 in .[]; longest message first:
+    shortest filename
+        60 of 60 in .[]; shortest filename first:
+    message with the most characters
+        60 of 60 in .[]; longest message first:
+    "#);
+}
+
+#[test]
+fn regions_places_and_parts_of_names() {
+    let questions = [
+        "Which stations are in Texas?",
+        "new mexico stations",
+        "hawaii: the two northernmost",
+        "Nevada's strongest",
+        "strongest in alaska",
+        "Which Chilean stations have a magnitude above 6?",
+        "stations below magnitude 2, excluding those in Nevada",
+        "Which have University in their name?",
+        "name contains bpo",
+        "Which names end with a question mark?",
+        "names that do not end with \"field\"",
+        "name begins Wiley",
+    ];
+    assert_snapshot!(heads(&stations(), ContentKind::Json, &questions), @r#"
+    Which stations are in Texas?
+        20 of 60 in .[] have state = TX:
+    new mexico stations
+        20 of 60 in .[] have state = NM:
+    hawaii: the two northernmost
+        20 of 60 in .[] have state = HI; largest latitude first:
+    Nevada's strongest
+        20 of 60 in .[] have place with "Nevada"; largest magnitude first:
+    strongest in alaska
+        20 of 60 in .[] have place with "alaska"; largest magnitude first:
+    Which Chilean stations have a magnitude above 6?
+        6 of 60 in .[] have magnitude > 6, place with "chile":
+    stations below magnitude 2, excluding those in Nevada
+        7 of 60 in .[] have magnitude < 2, place not with "Nevada":
+    Which have University in their name?
+        12 of 60 in .[] have name with "University":
+    name contains bpo
+        12 of 60 in .[] have name with "bpo":
+    Which names end with a question mark?
+        12 of 60 in .[] have name ending with "?":
+    names that do not end with "field"
+        12 of 60 in .[] have name not ending with "field":
+    name begins Wiley
+        12 of 60 in .[] have name beginning with "Wiley":
+    "#);
+}
+
+#[test]
+fn dates_without_a_year_and_values_of_two_columns() {
+    let questions = [
+        "Which opened in December?",
+        "opened on 12 December",
+        "Which have the same city and title?",
+        "city and title are identical",
+        "Which need Python 3.12 or newer?",
+        "total cost > 2900",
+    ];
+    assert_snapshot!(heads(&stations(), ContentKind::Json, &questions), @"
+    Which opened in December?
+        5 of 60 in .[] have opened in month 12 of any year:
+    opened on 12 December
+        1 of 60 in .[] have opened on 12-12 of any year:
+    Which have the same city and title?
+        9 of 60 in .[] have city == title:
+    city and title are identical
+        9 of 60 in .[] have city == title:
+    Which need Python 3.12 or newer?
+        24 of 60 in .[] have needs_python of 3.12 or later:
+    total cost > 2900
+        1 of 60 in .[] have total_cost > 2900:
+    ");
+}
+
+#[test]
+fn who_and_what_is_left_out() {
+    let questions = [
+        "Which operators had repair costs?",
+        "Which operators had some damage?",
+        "Which species, not counting the unknown birds, were seen in Texas?",
+        "Which states are rarest?",
+        "who has substantial damage most often?",
+        "two operators with the lowest number of records",
+    ];
+    assert_snapshot!(heads(&stations(), ContentKind::Json, &questions), @"
+    Which operators had repair costs?
+        29 of 60 in .[] have repair_cost > 0:
+    Which operators had some damage?
+        30 of 60 in .[] have damage != None:
+    Which species, not counting the unknown birds, were seen in Texas?
+        12 of 60 in .[] have species != Unknown bird, state = TX:
+    Which states are rarest?
+        60 of 60 in .[]; 3 different state, least frequent first:
+    who has substantial damage most often?
+        15 of 60 in .[] have damage = Substantial; 3 different operator, most frequent first:
+    two operators with the lowest number of records
+        60 of 60 in .[]; 3 different operator, least frequent first:
+    ");
+}
+
+#[test]
+fn what_is_needed_most_and_lists_inside_of_records() {
+    let questions = [
+        "What are the most popular requirements?",
+        "Which packages are required by the most others?",
+        "Which packages have the most optional targets?",
+    ];
+    assert_snapshot!(heads(&packages(), ContentKind::Json, &questions), @"
+    What are the most popular requirements?
+        20 of 20 in .packages[]; 5 different requires, most frequent first:
+    Which packages are required by the most others?
+        20 of 20 in .packages[]; 5 different requires, most frequent first:
+    Which packages have the most optional targets?
+        10 of 30 in .packages[].targets[] have optional = true; 10 different in name, most frequent first:
+    ");
+}

@@ -1,0 +1,87 @@
+//! Reads how many records a value must have: `directors with more than 12 films`, `codes reported
+//! exactly twice`.
+
+use super::plan::Group;
+use super::reader::Reader;
+use super::terms::{Word, alike};
+use super::test::Comparison;
+use crate::words::is_stop_word;
+
+/// Words between a number and what is counted.
+const BETWEEN: &str =
+    "or more fewer less above below than of these those different such separate individual total";
+/// Most words of what is asked for that may precede its column: `source files`.
+const REACH: usize = 3;
+
+impl Reader<'_, '_> {
+    /// Groups the records by what is asked for, if a comparison that begins at byte `start` with a
+    /// number that ends at byte `end` is about their number: the word behind it is in the plural and
+    /// names no column. Returns whether it is.
+    pub(super) fn times(
+        &mut self,
+        (start, end): (usize, usize),
+        comparison: Comparison,
+        number: f64,
+    ) -> bool {
+        const ITEMS: [&str; 5] = ["entries", "items", "elements", "members", "values"];
+        let is_between = |word: &&Word| BETWEEN.split(' ').any(|one| one == word.lower);
+        let mut behind = self.words.iter().filter(|word| word.start >= end);
+        let Some(counted) = behind.find(|word| !is_between(word)) else {
+            return false;
+        };
+        let is_plural = counted.lower.ends_with('s') && !is_stop_word(&counted.lower);
+        if !is_plural || self.names_column(counted) || number.fract() != 0.0 {
+            return false;
+        }
+        // `bin with two or more entries` is about the length of a list.
+        let column = self.asked_column(start);
+        let column =
+            column.filter(|&column| !(self.has_lists(column) && ITEMS.contains(&&*counted.lower)));
+        let Some(column) = column else {
+            return false;
+        };
+        let counted_end = counted.end;
+        self.plan.group = Some(Group {
+            column,
+            unit: None,
+            is_descending: !matches!(comparison, Comparison::LessThan | Comparison::AtMost),
+            count: 50,
+            times: Some((comparison, number)),
+        });
+        self.take(start, counted_end);
+        true
+    }
+
+    /// The column with values that several records share that the first words of the question, before
+    /// byte `before`, ask for.
+    pub(super) fn asked_column(&self, before: usize) -> Option<usize> {
+        let subject = self.subject()?;
+        let words = self
+            .words
+            .iter()
+            .filter(|word| word.start >= subject && word.end <= before);
+        let words = words.take_while(|word| !is_stop_word(&word.lower));
+        let words: Vec<&Word> = words.take(REACH).collect();
+        let is_fit = |column: usize| {
+            let kind = self.kinds[column];
+            kind.is_usual
+                && !kind.is_numeric
+                && !kind.is_prose
+                && !kind.is_dated
+                && (!kind.has_lists || self.shares_items(column))
+                && !self.is_unique(column)
+        };
+        let names = |word: &Word, column: usize| {
+            self.columns[column]
+                .iter()
+                .any(|stem| alike(&word.stem, stem))
+        };
+        let of = |word: &&Word| {
+            let mut columns = (0..self.columns.len()).filter(|&column| is_fit(column));
+            columns.find(|&column| names(word, column))
+        };
+        let named = words.iter().find_map(of);
+        let first = words.first()?;
+        named.or_else(|| self.people_behind(first.start).map(|(column, _)| column))
+    }
+}
