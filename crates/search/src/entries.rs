@@ -36,7 +36,7 @@ const LIGHT: &str = "again already anything area around away both called everyth
 const SYNONYMS: &str = "
     create make new add generate build
     delete remove erase drop discard destroy
-    read get view display fetch retrieve load open
+    read get view display fetch retrieve load open print contents
     list enumerate
     search find look query lookup seek
     update edit change modify replace alter patch
@@ -62,7 +62,8 @@ const SYNONYMS: &str = "
     relation link edge connection relationship
     mail email message
     ticket issue bug
-    comment reply note
+    comment reply note message
+    button link control element widget
     directory tree structure
     error failure problem
     upload attach
@@ -104,7 +105,7 @@ const SYNONYMS: &str = "
     scroll wheel
     mouse pointer cursor
     coordinate position location point
-    log history latest recent
+    log history latest recent newest oldest last
     request call api
     env environment variable
     file document

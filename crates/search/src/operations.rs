@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use crate::words::Stems;
 
 /// Kinds of operations, each with its verbs. A verb may have several.
-const VERBS: [(Operation, &str); 5] = [
+const VERBS: [(Operation, &str); 6] = [
     (
         Operation::READ,
         "get read view display fetch retrieve load show list enumerate search find look query lookup see check describe \
@@ -30,7 +30,12 @@ const VERBS: [(Operation, &str); 5] = [
     (
         Operation::WRITE,
         "press click type enter fill drag upload scroll hover hit push tap submit turn switch execute apply merge commit \
-        stage put attach store keep accept dismiss resize choose pick undo",
+        stage put attach store keep accept dismiss resize choose pick",
+    ),
+    // What takes something back neither reads nor makes.
+    (
+        Operation(4 | 8),
+        "undo reset unstage revert rollback restore",
     ),
 ];
 

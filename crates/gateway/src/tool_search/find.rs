@@ -42,9 +42,12 @@ const NEXT: &str = "Now make the right one of these calls, with your values in p
 const NEXT_LISTED: &str =
     "Now call the right one of these tools, with your values in place of <…>.\n";
 
-/// The end of an answer after which the client's list contains a tool.
-fn next_listed(name: &str) -> String {
-    format!("Now call {name}, with your values in place of <…>.\n")
+/// The end of an answer after which the client's list contains a tool, given the call of it.
+fn next_listed(name: &str, call: &str) -> String {
+    match call.contains('<') {
+        true => format!("Now call {name}, with your values in place of <…>.\n"),
+        false => format!("Now call {name}.\n"),
+    }
 }
 
 /// Share of the best score from which a tool may well be the right one. Of 251 tasks, some of them in
@@ -84,6 +87,7 @@ impl Kind {
             .is_some_and(|id| id.starts_with(char::is_alphabetic));
         match word {
             _ if word.contains("://") => Some(Self::Url),
+            _ if is_file_name(word) => Some(Self::Path),
             _ if is_selector => Some(Self::Element),
             _ if is_path => Some(Self::Path),
             _ => None,
@@ -108,6 +112,22 @@ impl Kind {
             Self::Element => &["element", "selector", "target"],
         }
     }
+}
+
+/// Whether a word is the name of a file, or a path that ends with one: letters, digits and an extension.
+fn is_file_name(word: &str) -> bool {
+    const LONGEST: usize = 4;
+    const DOMAINS: [&str; 5] = ["com", "org", "net", "dev", "io"];
+    let name = word.rsplit(['/', '\\']).next().unwrap_or_default();
+    let name = name.trim_end_matches('.');
+    name.rsplit_once('.').is_some_and(|(stem, end)| {
+        stem.chars().any(char::is_alphanumeric)
+            && !stem.contains('@')
+            && end.starts_with(|c: char| c.is_ascii_lowercase())
+            && end.len() <= LONGEST
+            && end.bytes().all(|byte| byte.is_ascii_alphanumeric())
+            && !DOMAINS.contains(&end)
+    })
 }
 
 /// Returns a word of a task without the marks around it.
@@ -287,11 +307,13 @@ impl Tool {
     /// Returns what the score counts for a task that may have values, some of them of these kinds.
     fn weight_for(&self, has_values: bool, kinds: &[Kind]) -> f64 {
         let arguments = self.schema["properties"].as_object();
-        if arguments.is_none_or(serde_json::Map::is_empty) {
-            return if has_values { NO_PLACE } else { 1.0 };
-        }
+        let has_none = arguments.is_none_or(serde_json::Map::is_empty);
         if kinds.is_empty() {
-            return 1.0;
+            return if has_none && has_values {
+                NO_PLACE
+            } else {
+                1.0
+            };
         }
         let schema = self.schema.to_string().to_lowercase();
         let takes = |kind: &Kind| kind.places().iter().any(|place| schema.contains(place));
@@ -320,13 +342,14 @@ fn purpose(query: &str) -> String {
         match Kind::of(bare) {
             Some(Kind::Url) => Some("url"),
             Some(Kind::Element) => Some("element"),
+            Some(Kind::Path) if is_file_name(bare) => Some("file"),
             Some(Kind::Path) => None,
             None if bare.bytes().all(|byte| byte.is_ascii_digit()) => None,
             None => Some(word),
         }
     });
     let words: Vec<&str> = words.collect();
-    match words.iter().any(|word| *word != "url") {
+    match words.iter().any(|word| !["url", "file"].contains(word)) {
         true => words.join(" "),
         false => query.to_owned(),
     }
@@ -448,7 +471,7 @@ pub(crate) fn found(
                 "{}\n{}{}",
                 tool.line(LONG),
                 tool.call(true),
-                next_listed(&tool.name)
+                next_listed(&tool.name, &tool.call(true))
             ),
             listed: vec![tool.name.clone()],
         };
@@ -494,7 +517,7 @@ pub(crate) fn found(
     }
     match &*listed {
         [] => {}
-        [one] => text.push_str(&next_listed(&one.name)),
+        [one] => text.push_str(&next_listed(&one.name, &one.call(true))),
         _ => text.push_str(NEXT_LISTED),
     }
     Found {
@@ -676,7 +699,16 @@ mod tests {
                 "commit with the message 'Fix Ada's totals', 'now' and don't push",
                 "commit with the message and don't push",
             ),
-            (r"read C:\notes\a.txt and ./b", "read and"),
+            (r"read C:\notes\a.txt and ./b", "read file and"),
+            (
+                "show README.md of example.com in v1.2, not 3.5.",
+                "show file of example.com in v1.2, not 3.5.",
+            ),
+            (
+                "mail ada@host.io about a.b.tgz",
+                "mail ada@host.io about file",
+            ),
+            ("notes.txt", "notes.txt"),
             (
                 "press #buy, then close issue #7",
                 "press element then close issue #7",

@@ -473,7 +473,7 @@ async fn a_list_grows_by_what_is_found() {
 
     same: (list changed) same — The same of files
       {"name": "same", "arguments": {}}
-    Now call same, with your values in place of <…>.
+    Now call same.
 
     read_file | same spillgate_find_tools
     error: nothing was called: read_file needs `path` and has no `file`. Now make this call:
@@ -528,7 +528,7 @@ async fn a_list_grows_by_what_is_found() {
     files_same — The same of files
       {"name": "files_same", "arguments": {}}
     Now make the right one of these calls, with your values in place of <…>.
-    Now call files_same, with your values in place of <…>.
+    Now call files_same.
 
     read_file files_same spillgate_find_tools spillgate_call_tool
     error: nothing was called: read_file needs `path` and has no `file`. Now make this call:
