@@ -64,7 +64,7 @@ const SYNONYMS: &str = "
     ticket issue bug
     comment reply note message
     button link control element widget
-    directory tree structure
+    directory tree structure subfolder subdirectory
     error failure problem
     upload attach
     download export

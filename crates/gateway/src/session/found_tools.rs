@@ -158,7 +158,14 @@ impl Session {
             #[serde(alias = "query", alias = "words", alias = "name")]
             task: String,
         }
-        let query = arguments.and_then(object::<Asked>).map(|asked| asked.task);
+        /// Small models copy the schema of the arguments.
+        #[derive(Deserialize)]
+        struct AsSchema {
+            properties: Asked,
+        }
+        let copied = || Some(arguments.and_then(object::<AsSchema>)?.properties);
+        let asked = arguments.and_then(object::<Asked>).or_else(copied);
+        let query = asked.map(|asked| asked.task);
         let query = query.filter(|query| !query.trim().is_empty());
         let Some(query) = query else {
             let what =

@@ -382,6 +382,13 @@ fn without_quotes(text: &str) -> String {
     left + rest
 }
 
+/// Whether a query is nothing but a verb, such as `search`, which tells no tool.
+fn is_verb_alone(query: &str) -> bool {
+    let verb = query.trim();
+    let is_word = verb.chars().all(char::is_alphabetic);
+    is_word && Operation::of_tool(verb, "", None) != Operation::default()
+}
+
 /// A tool that matches a task.
 #[derive(Debug, Clone, Copy)]
 struct Match<'t> {
@@ -495,6 +502,16 @@ pub(crate) fn found(
         .into();
     }
     let shown = &ranked[..ranked.len().min(MOST_TOOLS)];
+    if shown.len() > 1 && is_verb_alone(query) {
+        let names: Vec<&str> = shown.iter().map(|one| &*one.tool.name).collect();
+        return format!(
+            "`{}` alone fits {} tools: {}.\nCall {FIND} again with the whole task in the user's words, or with one of these names.\n",
+            line(query.trim(), SHORT),
+            shown.len(),
+            names.join(", ")
+        )
+        .into();
+    }
     let (of, all) = (shown.len(), tools.len());
     let whole = match shown.iter().all(|one| lists(one.tool)) {
         true => String::new(),
@@ -678,6 +695,26 @@ mod tests {
         print the text of issue #7: print
         print the text "/srv/a.txt": print
         "#);
+    }
+
+    #[test]
+    fn a_verb_alone_finds_names() {
+        let tool = |name: &str| {
+            let tool = json!({"name": name, "description": "Finds things"});
+            Arc::new(Tool::of("s", &tool.to_string()).unwrap())
+        };
+        let tools = [tool("search_nodes"), tool("search_files"), tool("weather")];
+        let counter = spillgate_text::Tokenizer::Heuristic.counter();
+        let firsts = ["search", "weather", "search files"].map(|task| {
+            let found = found(task, &tools, &|_| true, &*counter);
+            let first = found.text.lines().next().unwrap_or_default().to_owned();
+            format!("{first} {}", found.listed.len())
+        });
+        insta::assert_snapshot!(firsts.join("\n"), @"
+        `search` alone fits 3 tools: search_nodes, search_files, weather. 0
+        weather — Finds things 1
+        3 of 3 tools, best first. 1
+        ");
     }
 
     #[test]

@@ -190,6 +190,14 @@ async fn tools_of_another_spillgate_are_found() {
 }
 
 #[tokio::test]
+async fn a_task_in_a_copied_schema_is_read() {
+    let mut client = client(&["files"], search(&[], &[]));
+    let copied = json!({"properties": {"task": "remove a file"}, "required": ["task"]});
+    let found = call(&mut client, FIND, &copied).await;
+    assert!(found.contains("\ndelete_file — "), "{found}");
+}
+
+#[tokio::test]
 async fn a_search_finds_tools_that_can_be_called() {
     for names in [&["files"][..], &["files", "git"]] {
         let mut client = client(names, search(&[], &[]));
