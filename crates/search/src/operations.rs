@@ -21,7 +21,7 @@ const VERBS: [(Operation, &str); 6] = [
     ),
     (
         Operation::UPDATE,
-        "update edit change modify replace alter patch set rename move write make",
+        "update edit change modify replace alter patch set rename move write make load",
     ),
     (
         Operation::DELETE,

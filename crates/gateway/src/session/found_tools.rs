@@ -157,6 +157,9 @@ impl Session {
         struct Asked {
             #[serde(alias = "query", alias = "words", alias = "name")]
             task: String,
+            /// Small models split the task: `{"task": "get information", "entity": "Paris"}`.
+            #[serde(flatten)]
+            others: serde_json::Map<String, serde_json::Value>,
         }
         /// Small models copy the schema of the arguments.
         #[derive(Deserialize)]
@@ -165,7 +168,16 @@ impl Session {
         }
         let copied = || Some(arguments.and_then(object::<AsSchema>)?.properties);
         let asked = arguments.and_then(object::<Asked>).or_else(copied);
-        let query = asked.map(|asked| asked.task);
+        let query = asked.map(|asked| {
+            // `limit: 5` says nothing about the tool.
+            let says =
+                |(_, value): &(&String, &serde_json::Value)| value.is_string() || value.is_object();
+            let others = asked.others.iter().filter(says).map(|(name, _)| &**name);
+            std::iter::once(&*asked.task)
+                .chain(others)
+                .collect::<Vec<_>>()
+                .join(" ")
+        });
         let query = query.filter(|query| !query.trim().is_empty());
         let Some(query) = query else {
             let what =

@@ -30,6 +30,8 @@ const SHORT: usize = 150;
 const LONG: usize = 4000;
 /// Most characters of the arguments of a call that an error is looked up for.
 const MOST_WORDS: usize = 300;
+/// Most permitted values of an argument that are ranked.
+const MOST_VALUES: usize = 20;
 /// Most servers that an answer names.
 const MOST_SERVERS: usize = 20;
 /// Most tools that an error lists.
@@ -54,7 +56,7 @@ fn next_listed(name: &str, call: &str) -> String {
 /// unusual words, the right tool has 0.8 of the best score in five of six; a small model seldom chooses well among many.
 const CLOSE: f64 = 0.8;
 /// Most tools by which a search lets the list grow.
-const MOST_LISTED: usize = 3;
+const MOST_LISTED: usize = 2;
 
 /// Weights of the fields of a tool in the ranking.
 const NAME: f64 = 3.0;
@@ -321,12 +323,16 @@ impl Tool {
         without.map(|_| NO_PLACE_FOR_KIND).product()
     }
 
-    /// Returns the names and descriptions of the arguments, for the ranking.
+    /// Returns the names, descriptions and permitted values of the arguments, for the ranking.
     fn parameters(&self) -> String {
         let mut text = String::new();
         for (name, schema) in self.schema["properties"].as_object().into_iter().flatten() {
             let description = schema["description"].as_str().unwrap_or_default();
             write!(text, "{name} {description} ").expect("writing to a string");
+            let values = schema["enum"].as_array().into_iter().flatten();
+            for value in values.filter_map(Value::as_str).take(MOST_VALUES) {
+                write!(text, "{value} ").expect("writing to a string");
+            }
         }
         text
     }
@@ -380,13 +386,6 @@ fn without_quotes(text: &str) -> String {
         };
     }
     left + rest
-}
-
-/// Whether a query is nothing but a verb, such as `search`, which tells no tool.
-fn is_verb_alone(query: &str) -> bool {
-    let verb = query.trim();
-    let is_word = verb.chars().all(char::is_alphabetic);
-    is_word && Operation::of_tool(verb, "", None) != Operation::default()
 }
 
 /// A tool that matches a task.
@@ -502,16 +501,6 @@ pub(crate) fn found(
         .into();
     }
     let shown = &ranked[..ranked.len().min(MOST_TOOLS)];
-    if shown.len() > 1 && is_verb_alone(query) {
-        let names: Vec<&str> = shown.iter().map(|one| &*one.tool.name).collect();
-        return format!(
-            "`{}` alone fits {} tools: {}.\nCall {FIND} again with the whole task in the user's words, or with one of these names.\n",
-            line(query.trim(), SHORT),
-            shown.len(),
-            names.join(", ")
-        )
-        .into();
-    }
     let (of, all) = (shown.len(), tools.len());
     let whole = match shown.iter().all(|one| lists(one.tool)) {
         true => String::new(),
@@ -695,26 +684,6 @@ mod tests {
         print the text of issue #7: print
         print the text "/srv/a.txt": print
         "#);
-    }
-
-    #[test]
-    fn a_verb_alone_finds_names() {
-        let tool = |name: &str| {
-            let tool = json!({"name": name, "description": "Finds things"});
-            Arc::new(Tool::of("s", &tool.to_string()).unwrap())
-        };
-        let tools = [tool("search_nodes"), tool("search_files"), tool("weather")];
-        let counter = spillgate_text::Tokenizer::Heuristic.counter();
-        let firsts = ["search", "weather", "search files"].map(|task| {
-            let found = found(task, &tools, &|_| true, &*counter);
-            let first = found.text.lines().next().unwrap_or_default().to_owned();
-            format!("{first} {}", found.listed.len())
-        });
-        insta::assert_snapshot!(firsts.join("\n"), @"
-        `search` alone fits 3 tools: search_nodes, search_files, weather. 0
-        weather — Finds things 1
-        3 of 3 tools, best first. 1
-        ");
     }
 
     #[test]

@@ -190,11 +190,16 @@ async fn tools_of_another_spillgate_are_found() {
 }
 
 #[tokio::test]
-async fn a_task_in_a_copied_schema_is_read() {
+async fn a_task_in_a_copied_schema_or_in_parts_is_read() {
     let mut client = client(&["files"], search(&[], &[]));
-    let copied = json!({"properties": {"task": "remove a file"}, "required": ["task"]});
-    let found = call(&mut client, FIND, &copied).await;
-    assert!(found.contains("\ndelete_file — "), "{found}");
+    for arguments in [
+        json!({"properties": {"task": "remove a file"}, "required": ["task"]}),
+        json!({"task": "remove", "file": "a", "limit": 5}),
+    ] {
+        let found = call(&mut client, FIND, &arguments).await;
+        assert!(found.contains("\ndelete_file — "), "{found}");
+        assert!(found.contains("\nread_file — "), "{found}");
+    }
 }
 
 #[tokio::test]
