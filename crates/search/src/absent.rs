@@ -6,6 +6,7 @@
 use std::fmt::Write;
 use std::io;
 
+use spillgate_artifact::ByteSource;
 use spillgate_text::View;
 
 use crate::candidates::Candidate;
@@ -37,23 +38,38 @@ pub(crate) fn absent(view: &View, question: &Question, seen: Terms) -> io::Resul
     };
     let mut absent: Vec<String> = question.identifiers.clone();
     absent.retain(|identifier| !is_seen(identifier));
-    absent = without(absent, view, |identifier| {
-        spellings(identifier)
-            .into_iter()
-            .map(|one| vec![one])
-            .collect()
-    })?;
+    absent = without(absent, view.source(), each_spelling)?;
     // In JSON a path is written as its keys.
-    without(absent, view, |identifier| {
+    without(absent, view.source(), |identifier| {
         keys(identifier).into_iter().collect()
     })
+}
+
+/// Takes the identifiers out of `absent` that the bytes of a binary contain, and returns them: its text
+/// lacks what a terminal would take for control sequences.
+pub(crate) fn in_bytes(
+    absent: &mut Vec<String>,
+    bytes: &dyn ByteSource,
+) -> io::Result<Vec<String>> {
+    let all = std::mem::take(absent);
+    *absent = without(all.clone(), bytes, each_spelling)?;
+    Ok(all
+        .into_iter()
+        .filter(|one| !absent.contains(one))
+        .collect())
+}
+
+/// Each spelling of an identifier, as a way to write it.
+fn each_spelling(identifier: &str) -> Vec<Vec<String>> {
+    let all = spellings(identifier).into_iter();
+    all.map(|one| vec![one]).collect()
 }
 
 /// Returns the identifiers without those for which the text contains all texts of one of its
 /// `ways`.
 fn without(
     identifiers: Vec<String>,
-    view: &View,
+    source: &dyn ByteSource,
     ways: impl Fn(&str) -> Vec<Vec<String>>,
 ) -> io::Result<Vec<String>> {
     let ways: Vec<Vec<Vec<String>>> = identifiers.iter().map(|one| ways(one)).collect();
@@ -62,10 +78,8 @@ fn without(
     missing.dedup();
     let (mut base, mut buffer) = (0, Vec::new());
     let mut needles = needles(&missing);
-    while base < view.bytes() && !missing.is_empty() {
-        let window = view
-            .source()
-            .window(base, base + WINDOW + OVERLAP, &mut buffer)?;
+    while base < source.len() && !missing.is_empty() {
+        let window = source.window(base, base + WINDOW + OVERLAP, &mut buffer)?;
         while let Some((at, ..)) = needles.find(window, 0) {
             missing.remove(at);
             if missing.is_empty() {

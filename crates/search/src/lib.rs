@@ -120,7 +120,12 @@ pub fn search(
         (false, Some(failure)) => failure,
         (false, None) => text::answer(artifact, &question, query.budget)?,
     };
-    let absent = absent::absent(view, &question, answer.seen)?;
+    let kind = artifact.manifest().facts.stats.kind;
+    let mut absent = absent::absent(view, &question, answer.seen)?;
+    let in_bytes = match kind == ContentKind::Binary && !absent.is_empty() {
+        true => absent::in_bytes(&mut absent, &*artifact.text()?)?,
+        false => Vec::new(),
+    };
     if answer.ranked.is_empty() {
         (answer.ranked, answer.total) = absent::inside_words(view, &question)?;
         if !answer.ranked.is_empty() {
@@ -130,6 +135,11 @@ pub fn search(
     let respelled = absent::respelled(view, &absent)?;
     let respelled =
         (!respelled.is_empty()).then(|| format!("In another spelling: {}", respelled.join(", ")));
+    let in_bytes = (!in_bytes.is_empty()).then(|| {
+        let all = in_bytes.join(", ");
+        format!("In the bytes of this binary, but not in its text: {all}")
+    });
+
     let texts = match query.opens_texts {
         true => inside::inner_texts(artifact)?,
         false => Vec::new(),
@@ -140,7 +150,6 @@ pub fn search(
         .total
         .saturating_sub((all - answer.ranked.len()) as u64);
     // A question about a failure of a log asks for no records.
-    let kind = artifact.manifest().facts.stats.kind;
     let is_log = !matches!(
         kind,
         ContentKind::Json | ContentKind::Ndjson | ContentKind::Csv | ContentKind::Tsv
@@ -153,7 +162,7 @@ pub fn search(
         absent,
         header: answer.header,
         total: answer.total.max(answer.ranked.len() as u64),
-        note: note.map(str::to_owned).or(respelled),
+        note: in_bytes.or(note.map(str::to_owned)).or(respelled),
         is_unstamped: answer.is_unstamped,
         // What is cited must stand in the text as it is shown.
         is_compact: is_json && query.opens_texts,

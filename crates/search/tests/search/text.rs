@@ -280,3 +280,19 @@ fn places_in_text_have_no_path() {
         [None, None]
     );
 }
+
+#[test]
+fn what_only_the_bytes_of_a_binary_contain_is_not_absent() {
+    // A terminal takes `ESC 0x01 % R` for a control sequence.
+    let binary = "\0\u{1}\u{2}rows\0\u{1b}\u{1}%RB-8043Mwrong torque\0\0\nmore\0\0rows\0\0\n";
+    let artifact = artifact(binary);
+    let pages = ["RB-8043", "RB-9999"].map(|words| find(&artifact, words, 500).render());
+    assert_snapshot!(pages.join("---\n"), @"
+    In the bytes of this binary, but not in its text: RB-8043
+    [1 of 1 passage]
+    1:rowsB-8043Mwrong torque
+    ---
+    Not in the text: RB-9999
+    No passage: none of these words is in the text. Ask with fewer or other words, or grep for a part of a word.
+    ");
+}
