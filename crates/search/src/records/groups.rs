@@ -295,12 +295,7 @@ impl Reader<'_, '_> {
     /// Whether a column has texts that several records share.
     fn is_shared(&self, column: usize) -> bool {
         let kind = self.kinds[column];
-        kind.is_usual
-            && !kind.is_numeric
-            && !kind.has_lists
-            && !kind.is_prose
-            && !kind.is_dated
-            && !self.is_unique(column)
+        kind.is_text() && !kind.has_lists && !kind.is_prose && !self.is_unique(column)
     }
 
     /// The column of names of people, if the question asks `who` and several records share a name.

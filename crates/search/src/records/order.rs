@@ -83,7 +83,8 @@ impl Reader<'_, '_> {
     /// the question names.
     fn by_length(&self) -> Option<Order> {
         const REACH: usize = 3;
-        const PATHS: [&str; 6] = ["path", "url", "route", "endpoint", "key", "name"];
+        /// Stems of words for a key that is a path.
+        const PATHS: [&str; 6] = ["path", "url", "rout", "endpoint", "key", "name"];
         let words = &self.words;
         let is_length = |at: usize| {
             let next = words.get(at + 1).map_or("", |word| &*word.lower);
@@ -100,11 +101,7 @@ impl Reader<'_, '_> {
             (0..words.len()).find_map(|at| Some((at, is_length(at)?)))?;
         let is_text = |column: usize| {
             let kind = self.kinds[column];
-            kind.is_usual
-                && !kind.is_numeric
-                && !kind.has_lists
-                && !kind.is_dated
-                && !kind.is_version
+            kind.is_text() && !kind.has_lists && !kind.is_version
         };
         let has_paths = |column: usize| {
             self.collection.columns[column] == KEY

@@ -27,6 +27,13 @@ pub(super) struct ColumnKind {
     pub(super) is_usual: bool,
 }
 
+impl ColumnKind {
+    /// Whether more than a few records have texts in it, or lists, that are no numbers and no dates.
+    pub(super) fn is_text(self) -> bool {
+        self.is_usual && !self.is_numeric && !self.is_dated
+    }
+}
+
 /// Looks at each value once.
 pub(super) fn kinds(collection: &Collection<'_>) -> Vec<ColumnKind> {
     /// A category has fewer different values than one in this many records.

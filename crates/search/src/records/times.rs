@@ -64,10 +64,8 @@ impl Reader<'_, '_> {
         let words: Vec<&Word> = words.take(REACH).collect();
         let is_fit = |column: usize| {
             let kind = self.kinds[column];
-            kind.is_usual
-                && !kind.is_numeric
+            kind.is_text()
                 && !kind.is_prose
-                && !kind.is_dated
                 && (!kind.has_lists || self.shares_items(column))
                 && !self.is_unique(column)
         };
