@@ -85,7 +85,8 @@ pub(crate) fn answer(
         return Ok(None);
     }
     let parsed = document.parse();
-    Ok(parsed.and_then(|parsed| answer_of(&parsed, words, budget, counter)))
+    let text = document.text();
+    Ok(parsed.and_then(|parsed| answer_of(&parsed, text, words, budget, counter)))
 }
 
 /// Whether a question about a failure may ask for records of a text: it contains the beginning of
@@ -103,12 +104,18 @@ fn may_concern(question: &str, text: &[u8]) -> bool {
     let words = words.into_iter().filter(|word| !is_stop_word(word));
     let beginnings = words.map(|word| word.get(..BEGINNING).unwrap_or(word));
     let beginnings: Vec<&str> = beginnings.collect();
-    Needles::new(&beginnings).find(text, 0).is_some()
+    occurs(&beginnings, text)
+}
+
+/// Whether one of the words occurs in a text.
+fn occurs(words: &[&str], text: &[u8]) -> bool {
+    Needles::new(words).find(text, 0).is_some()
 }
 
 /// Returns the table of the collection that fits the question best.
 fn answer_of(
     parsed: &Parsed<'_>,
+    text: &[u8],
     question: &str,
     budget: TokenBudget,
     counter: &dyn TokenCounter,
@@ -180,6 +187,13 @@ fn answer_of(
             (*is_answer, fit, one.outer.is_some(), size)
         });
     let (is_answer, plan, collection) = best?;
+    let mut plan = plan.clone();
+    if !plan.counts_missing() {
+        // What another part of the document has may belong to these records.
+        let is_nowhere = |name: &String| name.is_ascii() && !occurs(&[name], text);
+        plan.missing = plan.missing.filter(is_nowhere);
+    }
+    let plan = &plan;
     let first = || table(plan, collection, budget, counter);
     let first = is_answer.then(first).flatten();
     let text = with_further(first, plan, collection, budget, counter);

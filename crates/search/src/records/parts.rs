@@ -203,11 +203,26 @@ impl Reader<'_, '_> {
                 // `py2.py3-none-any` in the name of a file.
                 self.add(column, inside, is_negated);
                 self.take(start, end);
-            } else if self.plan.is_count && !is_negated && !self.is_held(&test) {
-                self.plan.missing = Some(text.to_owned());
+            } else if !is_negated && !is_literal && start > 0 && !self.is_held(&test) {
+                self.missing.get_or_insert((start, start + text.len()));
             }
         }
         self.places();
+    }
+
+    /// A name or quoted text that no record has and that means nothing else, such as an order.
+    pub(super) fn missing(&mut self) {
+        let Some((start, end)) = self.missing else {
+            return;
+        };
+        let mut words = self.words.iter().zip(&self.taken);
+        let means_more =
+            words.any(|(word, &taken)| taken && word.start >= start && word.end <= end);
+        // Of `Portugal (PRT)`, the code is enough.
+        let behind = self.question[end..].trim_start_matches(['"', '\'', '`', ' ']);
+        if !means_more && !behind.starts_with('(') {
+            self.plan.missing = Some(self.question[start..end].to_owned());
+        }
     }
 
     /// `deepest quakes in alaska`: words in small letters that are the last or first part of values

@@ -246,3 +246,39 @@ fn what_is_needed_most_and_lists_inside_of_records() {
         10 of 30 in .packages[].targets[] have optional = true; 10 different in name, most frequent first:
     ");
 }
+
+#[test]
+fn a_name_that_no_record_has_is_told() {
+    let questions = [
+        "strongest in Nebraska",
+        "two northernmost stations of \"Atlantis\"",
+        "magnitude above 6 in Nevada or Oslo",
+        "Which Texas stations near Oslo are above magnitude 3?",
+        "Top 3 by Magnitude",
+        "Strongest in Nevada",
+        "How many are in Oslo?",
+    ];
+    assert_snapshot!(heads(&stations(), ContentKind::Json, &questions), @r#"
+    strongest in Nebraska
+        60 of 60 in .[]; no record has "Nebraska"; largest magnitude first:
+    two northernmost stations of "Atlantis"
+        60 of 60 in .[]; no record has "Atlantis"; largest latitude first:
+    magnitude above 6 in Nevada or Oslo
+        no table
+    Which Texas stations near Oslo are above magnitude 3?
+        6 of 60 in .[] have magnitude > 3, state = TX; no record has "Oslo":
+    Top 3 by Magnitude
+        60 of 60 in .[]; largest magnitude first:
+    Strongest in Nevada
+        20 of 60 in .[] have place with "Nevada"; largest magnitude first:
+    How many are in Oslo?
+        0 of 60 in .[] have "Oslo"
+    "#);
+    // It may belong to a record in a way that the table does not show.
+    let text =
+        json!({"of": "Nebraska", "stations": serde_json::from_str::<Value>(&stations()).unwrap()});
+    assert_snapshot!(heads(&text.to_string(), ContentKind::Json, &["strongest in Nebraska"]), @"
+    strongest in Nebraska
+        60 of 60 in .stations[]; largest magnitude first:
+    ");
+}

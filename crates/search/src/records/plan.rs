@@ -107,6 +107,11 @@ impl Plan {
         self.order.is_some() || self.group.is_some() || self.figures.is_some()
     }
 
+    /// Whether it asks how many records have what none has.
+    pub(super) fn counts_missing(&self) -> bool {
+        self.missing.is_some() && self.is_count && self.conditions.is_empty()
+    }
+
     /// The columns of its conditions and of what it asks for.
     pub(super) fn used(&self) -> impl Iterator<Item = usize> {
         let conditions = self.conditions.iter().map(|one| one.column);
@@ -173,6 +178,7 @@ pub(super) fn plan(question: &str, collection: &Collection<'_>) -> Plan {
         values_taken: vec![false; words.len()],
         excluded: Vec::new(),
         spans_taken: Vec::new(),
+        missing: None,
         plan: Plan::default(),
     };
     reader.plan.is_count = COUNTED.is_match(question);
@@ -212,6 +218,7 @@ pub(super) fn plan(question: &str, collection: &Collection<'_>) -> Plan {
     }
     reader.readings();
     reader.plan.subject = reader.asked_column(question.len());
+    reader.missing();
     let last = collection.path.rsplit('.').next().unwrap_or_default();
     let last = column_stems(last, &stems);
     let free = words

@@ -180,6 +180,8 @@ pub(super) struct Reader<'a, 'd> {
     pub(super) excluded: Vec<usize>,
     /// Parts of the question that are values and no comparisons.
     pub(super) spans_taken: Vec<(usize, usize)>,
+    /// The first name or quoted text that no record has.
+    pub(super) missing: Option<(usize, usize)>,
     pub(super) plan: Plan,
 }
 

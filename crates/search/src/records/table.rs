@@ -69,12 +69,16 @@ pub(super) fn table(
 ) -> Option<String> {
     let mut records = selected(&plan.conditions, collection);
     // How many there are of what does not occur is not how many there are of all.
-    if let Some(missing) = plan.missing.as_ref().filter(|_| plan.conditions.is_empty()) {
+    let missing = plan.missing.as_deref().map(cell_text);
+    if let Some(missing) = missing.as_ref().filter(|_| plan.counts_missing()) {
         let head = head(plan, collection, 0);
-        let head = format!("{head} have \"{}\"", cell_text(missing));
+        let head = format!("{head} have \"{missing}\"");
         return fitted(&head, &[], budget, 0, counter);
     }
     let mut head = head(plan, collection, records.len());
+    if let Some(missing) = missing {
+        head.push_str(&format!("; no record has \"{missing}\""));
+    }
     if records.is_empty() {
         return fitted(&head, &[], budget, 0, counter);
     }

@@ -597,7 +597,13 @@ fn first_lines(text: &str, question: &str, most: usize) -> String {
     let document = Document::of(text.as_bytes().to_vec(), ContentKind::Json);
     let parsed = document.parse().unwrap();
     let counter = Tokenizer::Heuristic.counter();
-    let answer = answer_of(&parsed, question, TokenBudget::new(1000), &*counter);
+    let answer = answer_of(
+        &parsed,
+        document.text(),
+        question,
+        TokenBudget::new(1000),
+        &*counter,
+    );
     let answer = answer.unwrap_or_else(|| "no table".to_owned());
     let lines: Vec<&str> = answer.lines().take(most).collect();
     let lines = lines.iter().map(|line| {

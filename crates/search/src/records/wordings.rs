@@ -20,7 +20,13 @@ fn answers(text: &str, kind: ContentKind, questions: &[&str]) -> String {
     let parsed = document.parse().unwrap();
     let counter = Tokenizer::Heuristic.counter();
     let answer = |question: &&str| {
-        let table = answer_of(&parsed, question, TokenBudget::new(600), &*counter);
+        let table = answer_of(
+            &parsed,
+            document.text(),
+            question,
+            TokenBudget::new(600),
+            &*counter,
+        );
         let table = table.unwrap_or_else(|| "no table".to_owned());
         let lines: Vec<&str> = table.lines().take(3).collect();
         format!("{question}\n    {}", lines.join(" | ").replace('\t', ", "))
@@ -238,6 +244,7 @@ fn a_count_tells_the_sizes_of_other_lists() {
     let counter = Tokenizer::Heuristic.counter();
     let table = answer_of(
         &parsed,
+        document.text(),
         "How many are down?",
         TokenBudget::new(600),
         &*counter,
@@ -369,7 +376,14 @@ fn the_root_of_a_lock_file_is_counted_apart() {
     let parsed = document.parse().unwrap();
     let counter = Tokenizer::Heuristic.counter();
     let budget = TokenBudget::new(600);
-    let table = answer_of(&parsed, "How many are ISC?", budget, &*counter).unwrap();
+    let table = answer_of(
+        &parsed,
+        document.text(),
+        "How many are ISC?",
+        budget,
+        &*counter,
+    )
+    .unwrap();
     let further: Vec<&str> = table
         .lines()
         .filter(|line| line.starts_with("Or"))
