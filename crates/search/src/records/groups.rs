@@ -189,6 +189,9 @@ impl Reader<'_, '_> {
             let column = match person {
                 Some(person) => Some((person, None)),
                 None => self.group_column(self.subject()?).or_else(|| {
+                    if let Some(people) = self.people_behind(self.subject()?) {
+                        return Some(people);
+                    }
                     let column =
                         self.best_column(found.start(), |column| self.is_shared(column))?;
                     Some((column, None))
@@ -315,11 +318,26 @@ impl Reader<'_, '_> {
         self.share(column, |cell| cell.any(is_address)) > 0.5
     }
 
-    /// The column of names of people, if that is what the word behind byte `at` asks for.
+    /// The column of names of people, or of files, if that is what the word behind byte `at` asks for.
     pub(super) fn people_behind(&self, at: usize) -> Option<(usize, Option<Unit>)> {
         let next = self.words.iter().find(|word| word.start >= at)?;
-        let person = is_person(next).then(|| self.persons())?;
-        person.map(|column| (column, None))
+        let column = match &*next.lower {
+            "file" | "files" => self.files(),
+            _ if is_person(next) => self.persons(),
+            _ => None,
+        };
+        column.map(|column| (column, None))
+    }
+
+    /// The column of paths that several records share.
+    fn files(&self) -> Option<usize> {
+        const PATHS: [&str; 4] = ["uri", "path", "filename", "filepath"];
+        let is_path = |column: &usize| {
+            let name = &self.collection.columns[*column];
+            let last = name.rsplit('.').next().unwrap_or_default().to_lowercase();
+            PATHS.contains(&&*last) && self.kinds[*column].is_usual && self.is_shared(*column)
+        };
+        (0..self.columns.len()).find(is_path)
     }
 
     /// The column of names of people, if several records share a name.

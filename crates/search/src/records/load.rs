@@ -97,6 +97,9 @@ pub(super) struct Collection<'d> {
     by_step: FxHashMap<(Option<usize>, &'d str), usize>,
     /// How many columns are members of each column.
     members: Vec<usize>,
+    /// The keys of lists that never have more than one object, which only has further ones. Their
+    /// members are columns.
+    sole: FxHashSet<&'d str>,
 }
 
 /// The name of the column with the keys of an object's members, or with a list's items.
@@ -285,6 +288,7 @@ impl<'d> Parsed<'d> {
                     has_filter: *left_out == 0,
                     ..Collection::default()
                 };
+                lines.sole = sole(values.iter());
                 for value in values {
                     lines.add(None, value);
                 }
@@ -319,6 +323,7 @@ impl<'d> Collection<'d> {
         };
         match list {
             Json::List(items) => {
+                collection.sole = sole(items.iter());
                 for item in items {
                     match item {
                         Json::Text(text) => collection.add(Some(text), &Json::Null),
@@ -327,6 +332,7 @@ impl<'d> Collection<'d> {
                 }
             }
             Json::Members(members) => {
+                collection.sole = sole(members.iter().map(|(_, value)| value));
                 // If a key occurs twice, its last value counts.
                 let last: FxHashMap<&str, usize> = members
                     .iter()
@@ -477,6 +483,11 @@ impl<'d> Collection<'d> {
                 Json::Members(members) if depth < DEPTH => {
                     self.members(record, Some(column), members, depth + 1);
                 }
+                Json::List(items) if depth == 1 && self.sole.contains(&**key) => {
+                    if let [Json::Members(members)] = &items[..] {
+                        self.members(record, Some(column), members, depth + 1);
+                    }
+                }
                 Json::List(items) if key == "coordinates" => self.position(record, column, items),
                 _ => {}
             }
@@ -509,7 +520,9 @@ impl<'d> Collection<'d> {
         }
         let is_inner = |column: usize| {
             let (records, items) = held[column];
-            records * 2 >= self.records.len() && items >= LEAST_RECORDS
+            !self.sole.contains(&*self.columns[column])
+                && records * 2 >= self.records.len()
+                && items >= LEAST_RECORDS
         };
         let columns = (0..self.columns.len()).filter(|&column| is_inner(column));
         let inner = columns.map(|column| self.items(column));
@@ -612,6 +625,33 @@ fn size(list: &Json<'_>) -> usize {
     }
 }
 
+/// Returns the keys of lists that never have more than one object, if that only has further ones:
+/// `locations` in SARIF.
+fn sole<'d>(records: impl Iterator<Item = &'d Json<'d>>) -> FxHashSet<&'d str> {
+    let members = records.filter_map(|record| match record {
+        Json::Members(members) => Some(members),
+        _ => None,
+    });
+    let members = members.flatten();
+    let is_nested =
+        |members: &[(Cow<'_, str>, Json<'_>)]| members.iter().all(|(_, value)| value.is_object());
+    let (mut sole, mut others) = (FxHashSet::default(), FxHashSet::default());
+    for (key, value) in members {
+        match value {
+            Json::List(items) if matches!(&items[..], [Json::Members(only)] if is_nested(only)) => {
+                sole.insert(&**key);
+            }
+            Json::Null => {}
+            Json::List(items) if items.is_empty() => {}
+            _ => {
+                others.insert(&**key);
+            }
+        }
+    }
+    sole.retain(|key| !others.contains(key));
+    sole
+}
+
 /// Finds the lists of records in a value.
 fn walk<'d>(
     value: &'d Json<'d>,
@@ -627,6 +667,18 @@ fn walk<'d>(
                 && (items.iter().all(Json::is_object) || items.iter().all(Json::is_text)) =>
         {
             all.push((found(path), value));
+        }
+        // A report may have a list of a single run.
+        Json::List(items) if items.len() < LEAST_RECORDS && depth < DEPTH => {
+            for (at, item) in items.iter().enumerate() {
+                let length = path.len();
+                path.push_str(&match path.is_empty() {
+                    true => format!(".[{at}]"),
+                    false => format!("[{at}]"),
+                });
+                walk(item, path, depth + 1, all);
+                path.truncate(length);
+            }
         }
         Json::Members(members) => {
             let is_map = members.len() >= LEAST_RECORDS && are_alike(members);

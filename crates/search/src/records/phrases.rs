@@ -282,3 +282,45 @@ fn a_name_that_no_record_has_is_told() {
         60 of 60 in .stations[]; largest magnitude first:
     ");
 }
+
+/// A report in SARIF: a list with a single run, whose results have lists with a single place.
+fn sarif() -> String {
+    let results: Vec<Value> = (0..40)
+        .map(|i: usize| {
+            json!({
+                "ruleId": (["C901", "E501", "F401"][i % 7 % 3]),
+                "message": {"text": format!("line {i}")},
+                "locations": [{"physicalLocation": {
+                    "artifactLocation": {"uri": format!("src/m{}.py", i % 9 % 4)},
+                    "region": {"startLine": i * 3},
+                }}],
+            })
+        })
+        .collect();
+    let driver = json!({"name": "lint", "rules": [{"id": "C901"}, {"id": "E501"}]});
+    json!({"version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]})
+        .to_string()
+}
+
+#[test]
+fn results_of_a_single_run() {
+    let questions = [
+        "Which two files have the most findings?",
+        "results per file",
+        "files with more than 9 findings",
+        "C901 in src/m2.py",
+        "startLine above 100",
+    ];
+    assert_snapshot!(heads(&sarif(), ContentKind::Json, &questions), @"
+    Which two files have the most findings?
+        40 of 40 in .runs[0].results[]; 4 different locations.physicalLocation.artifactLocation.uri, most frequent first:
+    results per file
+        40 of 40 in .runs[0].results[]; 4 different locations.physicalLocation.artifactLocation.uri, most frequent first:
+    files with more than 9 findings
+        40 of 40 in .runs[0].results[]; 4 different locations.physicalLocation.artifactLocation.uri; 1 of them in > 9 records, most frequent first:
+    C901 in src/m2.py
+        4 of 40 in .runs[0].results[] have locations.physicalLocation.artifactLocation.uri = src/m2.py, ruleId = C901:
+    startLine above 100
+        6 of 40 in .runs[0].results[] have locations.physicalLocation.region.startLine > 100:
+    ");
+}
