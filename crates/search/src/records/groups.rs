@@ -188,10 +188,7 @@ impl Reader<'_, '_> {
             };
             let column = match person {
                 Some(person) => Some((person, None)),
-                None => self.group_column(self.subject()?).or_else(|| {
-                    if let Some(people) = self.people_behind(self.subject()?) {
-                        return Some(people);
-                    }
+                None => self.group_of_subject().or_else(|| {
                     let column =
                         self.best_column(found.start(), |column| self.is_shared(column))?;
                     Some((column, None))
@@ -213,6 +210,13 @@ impl Reader<'_, '_> {
         {
             self.group(column, None, is_descending);
         }
+    }
+
+    /// The column for what is asked for.
+    fn group_of_subject(&self) -> Option<(usize, Option<Unit>)> {
+        let subject = self.subject()?;
+        self.group_column(subject)
+            .or_else(|| self.people_behind(subject))
     }
 
     /// The column with the names of the records. Names of records in a map are their keys, of which
