@@ -158,6 +158,10 @@ pub fn search(
         true => records::answer(artifact, &question, query.words, query.budget, counter)?,
         false => None,
     };
+    if table.is_some() {
+        // The table has answered them.
+        absent.retain(|word| !records::is_operator(word));
+    }
     let page = SearchPage {
         absent,
         header: answer.header,

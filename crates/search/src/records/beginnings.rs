@@ -155,7 +155,7 @@ impl Reader<'_, '_> {
             true => format!("{text}."),
             false => text.to_owned(),
         };
-        let test = Test::Begins(text);
+        let test = Test::Begins(vec![text]);
         let best = self.most_held(&test, part.start());
         if let Some(column) = best {
             self.condition(column, test);

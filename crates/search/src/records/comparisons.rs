@@ -13,9 +13,9 @@ use super::version::Version;
 use crate::words::is_stop_word;
 
 /// A number or version of a question, and what it is multiplied by.
-const NUMBER: &str = r"[$€£]?(?P<n>-?[0-9][0-9,]*(?:\.[0-9]+)*(?:-(?:alpha|beta|rc|pre|dev)[0-9a-z_.]*)?)(?:(?P<k>k|m)\b|\s?(?P<u>thousand|million|billion|bn|[kmg]i?b|(?:kilo|mega|giga)bytes?|%|(?:ms|millis(?:econds?)?|s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?|[km]?g|[ckm]m)\b)?(?:\b|\s|$))";
+const NUMBER: &str = r"[$€£]?(?P<n>-?[0-9][0-9,]*(?:\.[0-9]+)*(?:e[0-9]+)?(?:-(?:alpha|beta|rc|pre|dev)[0-9a-z_.]*)?)(?:(?P<k>k|m)\b|\s?(?P<u>thousand|million|billion|bn|[kmg]i?b|(?:kilo|mega|giga)bytes?|%|(?:ms|millis(?:econds?)?|s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?|[km]?g|[ckm]m)\b)?(?:\b|\s|$))";
 
-const LARGER: &str = "more|greater|higher|larger|bigger|longer|stronger|deeper|better|later|newer|heavier|faster|taller|wider|costlier";
+const LARGER: &str = "more|greater|higher|larger|bigger|longer|stronger|deeper|better|later|newer|heavier|faster|taller|wider|further|farther|costlier";
 const SMALLER: &str = "less|fewer|lower|smaller|shorter|cheaper|earlier|older|lighter|weaker|slower|shallower|younger|worse";
 
 /// Texts of which one stands before a number, or more often begins a word there.
@@ -52,6 +52,14 @@ const BEFORE_WORDS: &[&str] = &[
     "precisely",
     "=",
 ];
+
+/// Whether a word compares: `below`.
+pub(super) fn compares(word: &str) -> bool {
+    let adjectives = LARGER.split('|').chain(SMALLER.split('|'));
+    adjectives
+        .chain(BEFORE_WORDS.iter().copied())
+        .any(|one| one == word)
+}
 
 /// A number that stands alone.
 pub(super) static ALONE: Pattern = Pattern::new(&[&[DIGIT]], || format!(r"(?i)\b{NUMBER}").into());
@@ -227,14 +235,22 @@ impl Reader<'_, '_> {
                 self.compare(&both, &found);
             }
         }
-        for found in BEFORE.captures_iter(self.question) {
+        let mut from = 0;
+        while let Some(found) = BEFORE
+            .on(self.question)
+            .and_then(|before| before.captures_at(self.question, from))
+        {
+            let whole = found.get(0).map_or(0..0, |whole| whole.range());
+            from = whole.end;
             // `below magnitude 4.5`, but not `after May 4`.
             let names = |of: regex::Match<'_>| {
                 let mut words = self.words.iter();
                 let word = words.find(|word| word.start == of.start());
                 word.is_some_and(|word| self.names_column(word))
             };
-            if found.name("of").is_some_and(|of| !names(of)) {
+            if let Some(of) = found.name("of").filter(|of| !names(*of)) {
+                // `minimum temperature below 0`
+                from = of.start();
                 continue;
             }
             let comparison = match () {
@@ -249,7 +265,7 @@ impl Reader<'_, '_> {
                 },
             };
             // `80% and up` stands behind the number.
-            let end = found.get(0).map_or(0, |whole| whole.end());
+            let end = whole.end;
             let goes_on = BEHIND.on(self.question).and_then(|behind| {
                 let from = found.name("n").map_or(end, |n| n.start());
                 behind.find_at(self.question, from)
@@ -366,7 +382,7 @@ impl Reader<'_, '_> {
             [only] => Some(only),
             _ => None,
         };
-        let best = self.before_sign(whole.start(), whole.as_str(), fit);
+        let best = self.told_before(whole.start(), whole.as_str(), fit);
         let best = best.or_else(|| self.directly_behind(whole.start(), whole.end(), fit));
         let best = best.or_else(|| self.best_column(whole.start(), fit));
         if best.is_none()
@@ -456,18 +472,20 @@ impl Reader<'_, '_> {
             .find_map(|sense| self.first_of(sense.means, fit))
     }
 
-    /// The column that the word just before a sign names: `lowest rating, votes > 20000`.
-    fn before_sign(&self, at: usize, found: &str, fit: impl Fn(usize) -> bool) -> Option<usize> {
+    /// The column that the word just before a comparison names: `lowest rating, votes > 20000`, `wind
+    /// above 11 and minimum temperature below 0`. A list is meant only before a sign.
+    fn told_before(&self, at: usize, found: &str, fit: impl Fn(usize) -> bool) -> Option<usize> {
         let is_sign = found.starts_with(['<', '>', '=', '≥', '≤']);
         let before = self.words.iter().rev().find(|word| word.end <= at)?;
         let is_next = self.question[before.end..at].trim().is_empty();
         let names = |column: usize| {
             fit(column)
+                && (is_sign || !self.has_lists(column))
                 && self.columns[column]
                     .iter()
                     .any(|stem| alike(&before.stem, stem))
         };
-        self.best_column(at, names).filter(|_| is_sign && is_next)
+        self.best_column(at, names).filter(|_| is_next)
     }
 
     /// The column that an adjective shortly before byte `at` means: `strong events (5.0 and above)`.

@@ -55,10 +55,10 @@ pub(super) static ABSENT: Pattern = Pattern::new(
 /// Words behind the name of a member that records have: `links is not null`, `links set`.
 pub(super) static PRESENT: Pattern = Pattern::new(
     &[&[
-        "null", "empty", "missing", "blank", "set", "present", "given", "filled",
+        "null", "empty", "missing", "blank", "set", "present", "given", "filled", "exist",
     ]],
     || {
-        r"(?i)\b([\w.-]+)\s+(?:(?:is|are|=|!=)\s+)?(?:not (?:null|empty|missing|blank)|non-?(?:null|empty)|null(?:s)? excluded|!= ?null|set|present|given|filled(?: in)?)\b".into()
+        r"(?i)\b([\w.-]+)\s+(?:(?:is|are|=|!=)\s+)?(?:not (?:null|empty|missing|blank)|non-?(?:null|empty)|null(?:s)? excluded|!= ?null|set|present|given|exists?|filled(?: in)?)\b".into()
     },
 );
 /// The name of a member in brackets: `a two-letter code (alpha_2)`.
@@ -102,7 +102,7 @@ impl Reader<'_, '_> {
     fn versions_of(&mut self, column: usize, sign: char) -> bool {
         for found in ALONE.find_iter(self.question) {
             let number = found.as_str().trim();
-            let test = Test::Begins(format!("{number}{sign}"));
+            let test = Test::Begins(vec![format!("{number}{sign}")]);
             let is_fit = number.contains('.') && !self.is_taken(found.start(), found.end());
             if is_fit && self.share(column, |cell| test.holds(cell)) > 0.0 {
                 self.condition(column, test);

@@ -36,7 +36,7 @@ pub(super) static PER: Pattern = Pattern::new(
 );
 /// `per year` alone, `grouped by state`.
 pub(super) static EACH: Pattern = Pattern::new(&[&["group", "per", "each"]], || {
-    r"(?i)\b(?:group(?:ed)? by|per|for each|in each)\s+(?:the\s+)?".into()
+    r"(?i)\b(?:group(?:ed)?(?: [\w=.-]+){0,3}? by|per|for each|in each)\s+(?:the\s+)?".into()
 });
 /// `license distribution`.
 pub(super) static SPREAD: Pattern = Pattern::new(

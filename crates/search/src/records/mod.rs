@@ -10,6 +10,7 @@ mod beginnings;
 mod cell;
 mod comparisons;
 mod dates;
+mod expressions;
 mod filter;
 mod flags;
 mod forms;
@@ -49,12 +50,13 @@ use spillgate_artifact::TokenBudget;
 use spillgate_lookup::Artifact;
 use spillgate_text::TokenCounter;
 
+use comparisons::compares;
 use further::with_further;
 use groups::FIGURE;
 use load::{Collection, Document, KEY, Parsed};
 use plan::{COUNTED, Plan, plan};
 use table::{head, table};
-use terms::is_superlative;
+use terms::{is_ranking, is_superlative};
 use test::selected;
 
 use crate::needles::Needles;
@@ -105,6 +107,12 @@ fn may_concern(question: &str, text: &[u8]) -> bool {
     let beginnings = words.map(|word| word.get(..BEGINNING).unwrap_or(word));
     let beginnings: Vec<&str> = beginnings.collect();
     occurs(&beginnings, text)
+}
+
+/// Whether a word asks for an order or compares, rather than names something: `highest`, `below`.
+pub(crate) fn is_operator(word: &str) -> bool {
+    let word = word.to_lowercase();
+    is_superlative(&word) || is_ranking(&word) || compares(&word)
 }
 
 /// Whether one of the words occurs in a text.
@@ -264,6 +272,9 @@ fn patterns() -> Vec<&'static pattern::Pattern> {
         &comparisons::BETWEEN,
         &dates::DATED,
         &dates::YEAR,
+        &expressions::SIGNED,
+        &expressions::WORDED,
+        &expressions::FURTHER,
         &flags::HAVING,
         &flags::LACKING,
         &flags::LACKED,
@@ -291,6 +302,7 @@ fn patterns() -> Vec<&'static pattern::Pattern> {
         &terms::RANGE,
         &terms::BARE_RANGE,
         &terms::MONTHS,
+        &terms::YEARS,
         &terms::TWICE,
         &terms::HYPHENED,
         &terms::ONLY_ONE,

@@ -242,6 +242,8 @@ impl Reader<'_, '_> {
         let is_leading = |at: &usize| {
             let word = &self.words[*at];
             !self.taken[*at]
+                && !self.is_in_name(*at)
+                && !self.is_limit(word)
                 && !self.values_taken[*at]
                 && !self.is_told(*at)
                 && (self.is_end(word) || is_ranking(&word.lower) && !self.names_column(word))
@@ -289,6 +291,12 @@ impl Reader<'_, '_> {
         word.lower == "top" && self.question[word.end..].starts_with("-level")
     }
 
+    /// Whether a word tells what is compared: `a minimum version of at least 1.76`.
+    fn is_limit(&self, word: &Word) -> bool {
+        ["minimum", "maximum", "min", "max"].contains(&&*word.lower)
+            && self.plan.conditions.iter().any(|one| one.test.compares())
+    }
+
     /// The word of the question that asks for an end of an order.
     fn end_of_order(&self) -> Option<(usize, Vec<Superlative<'_>>)> {
         const WEAK: [&str; 8] = [
@@ -297,11 +305,10 @@ impl Reader<'_, '_> {
         let ends = self.words.iter().enumerate().find_map(|(at, word)| {
             let senses = superlatives(&word.lower);
             let name = senses.first()?.name;
-            // `a minimum version of at least 1.76` compares.
-            let is_limit = ["minimum", "maximum", "min", "max"].contains(&name)
-                && self.plan.conditions.iter().any(|one| one.test.compares());
-            let is_no_end =
-                self.is_in_name(at) || self.is_bound(at) || self.is_level(word) || is_limit;
+            let is_no_end = self.is_in_name(at)
+                || self.is_bound(at)
+                || self.is_level(word)
+                || self.is_limit(word);
             if self.taken[at] || is_no_end || self.is_told(at) {
                 return None;
             }

@@ -99,7 +99,7 @@ impl Reader<'_, '_> {
             let digits = value.strip_prefix(text);
             digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
         };
-        let begins = Test::Begins(text.to_owned());
+        let begins = Test::Begins(vec![text.to_owned()]);
         let column = self.most_held(&begins, at)?;
         (self.share(column, |cell| cell.any(is_code)) > 0.0).then_some((column, begins))
     }
@@ -167,7 +167,7 @@ impl Reader<'_, '_> {
             if text.len() < 3 || names_column || is_plain && is_first {
                 continue;
             }
-            let begins = Test::Begins(text.to_owned());
+            let begins = Test::Begins(vec![text.to_owned()]);
             let is_path = text.starts_with('/') || text.ends_with('/');
             let is_path = is_path && self.most_held(&begins, start).is_some();
             let test = match is_path {
@@ -183,7 +183,7 @@ impl Reader<'_, '_> {
             if let Some(column) = best.filter(is_told) {
                 self.add(column, test, is_negated);
                 self.take(start, end);
-            } else if let begins = Test::Begins(format!("{text}-"))
+            } else if let begins = Test::Begins(vec![format!("{text}-")])
                 && let Some(column) = self.most_held(&begins, start)
                 && self.is_category(column)
             {

@@ -324,3 +324,89 @@ fn results_of_a_single_run() {
         6 of 40 in .runs[0].results[] have locations.physicalLocation.region.startLine > 100:
     ");
 }
+
+/// Records of which few have a charset, and few a list.
+fn media() -> String {
+    let all: Vec<(String, Value)> = (0..60)
+        .map(|i: usize| {
+            let kind = ["audio", "video", "text", "image"][i % 4];
+            let mut record = json!({
+                "source": (["iana", "apache", "nginx"][i % 5 % 3]),
+                "title": format!("{} & {}", ["Sound", "Hall", "House"][i % 3], i),
+                "weight_in_kg": i * 13 % 59,
+                "wind": i % 13,
+                "temp_min": i64::try_from(i % 7).unwrap() - 3,
+                "temp_max": i % 9 + 4,
+                "changed": format!("201{}-0{}-11", i % 8, i % 9 + 1),
+                "capitals": if i.is_multiple_of(9) { vec![] } else { vec!["x"] },
+            });
+            if i % 6 == 2 {
+                record["charset"] = json!(["UTF-8", "US-ASCII"][i % 4 / 2]);
+            }
+            if i % 7 < 5 {
+                record["compressible"] = json!(i % 7 < 2);
+            }
+            (format!("{kind}/t{i}"), record)
+        })
+        .collect();
+    Value::Object(all.into_iter().collect()).to_string()
+}
+
+#[test]
+fn conditions_as_in_a_program() {
+    let questions = [
+        "charset != \"UTF-8\"",
+        "charset exists and charset != \"UTF-8\"",
+        "Which types have a charset other than UTF-8?",
+        "source=apache, compressible=false",
+        "capitals == []",
+        "source == 'iana' or 'nginx'",
+        "title like \"Ho%\" and contains \"&\" and not title ends with \"8\"",
+        "title does not contain \"Hall\"",
+        "compressible is false and source not like \"%a\"",
+        "sort source=nginx by weight_in_kg descending, first three",
+        "group source=nginx by charset",
+        "wind above 11 and a minimum temperature below zero",
+        "temp_min below 0",
+        "wind 3 or 5",
+        "weight between 2e1 and 3e1",
+        "changed 2014 or 2015",
+        "oldest change date",
+    ];
+    assert_snapshot!(heads(&media(), ContentKind::Json, &questions), @r#"
+    charset != "UTF-8"
+        5 of 60 in .[] have charset != UTF-8, charset present:
+    charset exists and charset != "UTF-8"
+        5 of 60 in .[] have charset != UTF-8, charset present:
+    Which types have a charset other than UTF-8?
+        5 of 60 in .[] have charset != UTF-8, charset present:
+    source=apache, compressible=false
+        11 of 60 in .[] have source = apache, compressible = false:
+    capitals == []
+        7 of 60 in .[] have capitals absent:
+    source == 'iana' or 'nginx'
+        36 of 60 in .[] have source = iana or nginx:
+    title like "Ho%" and contains "&" and not title ends with "8"
+        18 of 60 in .[] have title beginning with "Ho", title with "&", title not ending with "8":
+    title does not contain "Hall"
+        40 of 60 in .[] have title not with "Hall":
+    compressible is false and source not like "%a"
+        16 of 60 in .[] have source not ending with "a", compressible = false:
+    sort source=nginx by weight_in_kg descending, first three
+        12 of 60 in .[] have source = nginx; largest weight_in_kg first:
+    group source=nginx by charset
+        12 of 60 in .[] have source = nginx; 2 different charset, most frequent first:
+    wind above 11 and a minimum temperature below zero
+        1 of 60 in .[] have wind > 11, temp_min < 0:
+    temp_min below 0
+        27 of 60 in .[] have temp_min < 0:
+    wind 3 or 5
+        10 of 60 in .[] have wind = 3 or 5:
+    weight between 2e1 and 3e1
+        11 of 60 in .[] have weight_in_kg >= 20, weight_in_kg <= 30:
+    changed 2014 or 2015
+        14 of 60 in .[] have changed from 2014-01-01 to 2015-12-31:
+    oldest change date
+        60 of 60 in .[]; smallest changed first:
+    "#);
+}

@@ -182,6 +182,7 @@ pub(super) fn plan(question: &str, collection: &Collection<'_>) -> Plan {
         plan: Plan::default(),
     };
     reader.plan.is_count = COUNTED.is_match(question);
+    reader.expressions();
     reader.exact();
     reader.containing();
     reader.dates();
@@ -206,6 +207,7 @@ pub(super) fn plan(question: &str, collection: &Collection<'_>) -> Plan {
     reader.loose_words();
     reader.relax();
     reader.not_by_told();
+    reader.not_of_absent();
     reader.named();
     reader.counted();
     // `total cost > 5` asks for no number.

@@ -7,6 +7,7 @@ use super::load::{Collection, Record};
 use super::plan::Plan;
 use super::terms::{Word, alike};
 use super::test::{Condition, Test, selected};
+use crate::words::is_stop_word;
 
 /// What most values of a column are.
 #[derive(Debug, Clone, Copy)]
@@ -277,7 +278,9 @@ impl Reader<'_, '_> {
         let within = |word: &&Word| name.start <= word.start && word.end <= name.end;
         let mut words = self.words.iter().filter(within);
         self.question[name.clone()].contains('_')
-            && !words.all(|word| stems.iter().any(|stem| alike(&word.stem, stem)))
+            && !words.all(|word| {
+                is_stop_word(&word.lower) || stems.iter().any(|stem| alike(&word.stem, stem))
+            })
     }
 
     /// Where a word with what signs join to it stands.
@@ -432,6 +435,33 @@ impl Reader<'_, '_> {
         };
         if !self.plan.conditions.contains(&condition) {
             self.plan.conditions.push(condition);
+        }
+    }
+
+    /// `a charset other than UTF-8`: of a column that few records have, those without it are not meant.
+    pub(super) fn not_of_absent(&mut self) {
+        let records = &self.collection.records;
+        let is_rare = |column: usize| {
+            records.iter().filter(|one| one.has(column)).count() * 2 < records.len()
+        };
+        let denied = self.plan.conditions.iter().filter(|one| {
+            let is_text = matches!(
+                one.test,
+                Test::Is(_)
+                    | Test::Contains(_)
+                    | Test::Inside(_)
+                    | Test::Begins(_)
+                    | Test::Suffix(_)
+            );
+            let is_named = self.naming(one.column, 0, usize::MAX / 4) > 0.0;
+            one.is_negated && is_text && is_named && is_rare(one.column)
+        });
+        let columns: Vec<usize> = denied.map(|one| one.column).collect();
+        for column in columns {
+            let is_known = |one: &Condition| one.column == column && one.test == Test::Present;
+            if !self.plan.conditions.iter().any(is_known) {
+                self.condition(column, Test::Present);
+            }
         }
     }
 

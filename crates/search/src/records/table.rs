@@ -784,7 +784,10 @@ fn said(condition: &Condition, collection: &Collection<'_>) -> String {
         Test::Contains(part) | Test::Inside(part) | Test::Has(part) | Test::Part(part) => {
             format!("with \"{}\"", cell_text(part))
         }
-        Test::Begins(part) => format!("beginning with \"{}\"", cell_text(part)),
+        Test::Begins(parts) => {
+            let parts: Vec<String> = parts.iter().map(|part| cell_text(part)).collect();
+            format!("beginning with \"{}\"", parts.join("\" or \""))
+        }
         Test::Number(comparison, number) => format!("{} {number}", comparison.sign()),
         Test::Said(stem, comparison, number) => format!(
             "with \"{}…\" and a number {} {number}",

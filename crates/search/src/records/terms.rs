@@ -284,7 +284,10 @@ const SMALL_NUMBERS: &[&str] = &[
 
 /// Returns a pattern of the number words below one hundred that are one word.
 fn small_numbers() -> String {
-    [&NUMBERS[..], &TEENS, &TENS].concat().join("|")
+    let ones = NUMBERS[1..10].join("|");
+    let tens = TENS.join("|");
+    let small = [&NUMBERS[..], &TEENS, &TENS].concat().join("|");
+    format!("(?:{tens})[- ](?:{ones})|{small}")
 }
 
 /// Words for a large number.
@@ -337,7 +340,7 @@ pub(super) static SINGLE: Pattern = Pattern::new(
 pub(super) static OR_MORE: Pattern = Pattern::new(&[SMALL_NUMBERS, &["or", "and"]], || {
     let small = small_numbers();
     format!(
-        r"(?i)\b(?P<one>{small})\b(?P<behind>(?: \w+)? (?:or|and) (?:more|fewer|less|above|below|over|under|up|higher|lower|longer|shorter|later|newer|older|earlier|larger|bigger|smaller)\b)"
+        r"(?i)\b(?P<one>{small})\b(?P<behind>(?: \w+)? (?:or|and) (?:more|fewer|less|above|below|over|under|up|higher|lower|longer|shorter|later|newer|older|earlier|further|larger|bigger|smaller)\b)"
     )
     .into()
 });
@@ -368,14 +371,21 @@ pub(super) static RANGE: Pattern = Pattern::new(&[&["between", "from", "range"]]
 pub(super) static BARE_RANGE: Pattern = Pattern::new(&[&[DIGIT]], || {
     r"(?i)(?P<before>^|\b(?:between|from|of) |[\s(])(?P<first>\d[\d,]+)(?: ?(?:-|–|\.{2,3}) ?| to )(?P<last>\d[\d,]+)(?P<behind>[\s?,;)]|$)".into()
 });
-/// Two months of a year: `in June or July 2026`.
+/// Two months of a year: `in June or July 2026`, `June to September 2026`.
 pub(super) static MONTHS: Pattern = Pattern::new(
-    &[&[" or ", " and ", "-", "/"], &["20", "19"]],
+    &[
+        &[" or ", " and ", " to ", " through ", "til", "-", "–", "/"],
+        &["20", "19"],
+    ],
     || {
         let month = "(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*";
-        format!(r"(?i)\b(?P<word>(?:between|from) )?(?P<one>{month})(?: or | and | ?[-/] ?)(?P<other>{month}) (?:of )?(?P<year>(?:19|20)\d\d)\b").into()
+        format!(r"(?i)\b(?P<word>(?:between|from|in) )?(?P<one>{month})(?P<joint> or | and | ?[-/–] ?| (?:to|through|until|till) )(?P<other>{month}) (?:of )?(?P<year>(?:19|20)\d\d)\b").into()
     },
 );
+/// Two years: `in 2018 or 2019`.
+pub(super) static YEARS: Pattern = Pattern::new(&[&[" or ", "/"], &["20", "19"]], || {
+    r"(?i)(?P<before>^|[\s(])(?:(?:in|from) )?(?P<one>(?:19|20)\d\d)(?: or (?:in )?| ?/ ?)(?P<other>(?:19|20)\d\d)\b".into()
+});
 /// How often at least: `at least twice`.
 pub(super) static TWICE: Pattern = Pattern::new(&[&["twice"]], || {
     r"(?i)\b(?P<before>at least|at most|than|exactly|just|only) twice\b".into()
@@ -384,7 +394,7 @@ pub(super) static TWICE: Pattern = Pattern::new(&[&["twice"]], || {
 /// A number before what there are so many of: `three-cylinder`.
 pub(super) static HYPHENED: Pattern = Pattern::new(&[SMALL_NUMBERS, &["-"]], || {
     let small = [&NUMBERS[..], &TEENS].concat().join("|");
-    format!(r"(?i)\b(?P<one>{small})-(?P<behind>[a-z])").into()
+    format!(r"(?i)\b(?P<one>{small})-(?P<behind>[a-z]| (?:or|and) )").into()
 });
 /// Exactly one: `a single file`.
 pub(super) static ONLY_ONE: Pattern = Pattern::new(&[&["single"]], || {
@@ -423,10 +433,11 @@ fn told_in_full(question: &str) -> Cow<'_, str> {
     });
     let months = replaced(&MONTHS, &bare, |found: &Captures<'_>| {
         let month = |name: &str| month_of(&found[name].to_lowercase());
-        let is_next = month("one")
+        let is_either = [" or ", " and ", "/"].contains(&found["joint"].to_lowercase().as_str());
+        let is_range = month("one")
             .zip(month("other"))
-            .is_some_and(|(one, other)| one + 1 == other);
-        match is_next {
+            .is_some_and(|(one, other)| one + 1 == other || one < other && !is_either);
+        match is_range {
             true => format!(
                 "between {one} {year} and {other} {year}",
                 one = &found["one"],
@@ -436,7 +447,17 @@ fn told_in_full(question: &str) -> Cow<'_, str> {
             false => found[0].to_owned(),
         }
     });
-    let twice = replaced(&TWICE, &months, |found: &Captures<'_>| {
+    let years = replaced(&YEARS, &months, |found: &Captures<'_>| {
+        let year = |name: &str| found[name].parse::<u32>().unwrap_or_default();
+        match year("one") + 1 == year("other") {
+            true => format!(
+                "{}between {} and {}",
+                &found["before"], &found["one"], &found["other"]
+            ),
+            false => found[0].to_owned(),
+        }
+    });
+    let twice = replaced(&TWICE, &years, |found: &Captures<'_>| {
         let before = match &found["before"] {
             "just" | "only" => "exactly",
             before => before,

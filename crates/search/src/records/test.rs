@@ -32,8 +32,8 @@ pub(super) enum Test {
     Part(String),
     /// Has this word in it.
     Has(String),
-    /// Begins with this text.
-    Begins(String),
+    /// Begins with one of these texts.
+    Begins(Vec<String>),
     /// Ends with this text.
     Suffix(String),
     /// Compares so with this number.
@@ -130,9 +130,12 @@ impl Test {
             Self::Inside(part) => cell.any(|text| begins_word(text, part)),
             Self::Part(name) => cell.any(|text| contains(text, name, &['_', '-', '.'])),
             Self::Has(word) => cell.any(|text| contains(text, word, &[])),
-            Self::Begins(part) => cell.any(|text| {
-                let start = text.get(..part.len());
-                start.is_some_and(|start| start.eq_ignore_ascii_case(part))
+            Self::Begins(parts) => cell.any(|text| {
+                let begins = |part: &String| {
+                    let start = text.get(..part.len());
+                    start.is_some_and(|start| start.eq_ignore_ascii_case(part))
+                };
+                parts.iter().any(begins)
             }),
             Self::Number(comparison, number) => {
                 let one = cell.number();

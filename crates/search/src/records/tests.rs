@@ -483,7 +483,7 @@ fn condition() -> impl Strategy<Value = (&'static str, Test, bool)> {
     let test = prop_oneof![
         (comparison(), -3i32..4).prop_map(|(how, number)| Test::Number(how, f64::from(number))),
         prop::collection::vec("[ab]{1,2}", 1..3).prop_map(Test::Is),
-        "[ab]".prop_map(Test::Begins),
+        "[ab]".prop_map(|start| Test::Begins(vec![start])),
         Just(Test::Present),
     ];
     (prop::sample::select(vec!["x", "y"]), test, any::<bool>())
@@ -504,7 +504,9 @@ fn meets(value: &Value, test: &Test) -> bool {
             one.is_some_and(|one| how.holds(&one, number))
         }
         Test::Is(texts) => any(&|text| texts.iter().any(|one| one == text)),
-        Test::Begins(start) => any(&|text| text.starts_with(start.as_str())),
+        Test::Begins(starts) => {
+            any(&|text| starts.iter().any(|start| text.starts_with(start.as_str())))
+        }
         Test::Present => match value {
             Value::Null => false,
             Value::String(text) => !text.is_empty(),

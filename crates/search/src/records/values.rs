@@ -7,7 +7,7 @@ use super::plan::COUNTED;
 use super::reader::DENYING;
 use super::reader::Reader;
 use super::regions::code;
-use super::terms::{NUMBERS, alike, is_asking, is_superlative, squeezed};
+use super::terms::{DATE, NUMBERS, alike, is_asking, is_ranking, is_superlative, squeezed};
 use super::test::{Condition, Test, requirement, selected};
 use crate::words::{camel_parts, is_stop_word};
 
@@ -37,6 +37,11 @@ const GENERIC: [&str; 12] = [
     "parameters",
     "shared",
 ];
+
+/// Whether a word says what is asked for, rather than the last step of a path: `/usr/bin/sort`.
+fn is_generic(word: &str) -> bool {
+    GENERIC.contains(&word) || is_ranking(word) || DATE.split(' ').any(|one| one == word)
+}
 
 /// The first and last words of a value in the question, and whether it is the opposite of the value
 /// that is meant: `unreviewed`.
@@ -317,7 +322,7 @@ impl Reader<'_, '_> {
             // `licenses` is no `/LICENSE` at the end of a path.
             let asked = &self.question[at..self.words[last].end];
             let is_other = !asked.eq_ignore_ascii_case(&text) || self.is_hyphened(first);
-            let is_what = first == last && GENERIC.contains(&&*self.words[first].lower);
+            let is_what = first == last && is_generic(&self.words[first].lower);
             if is_end && (is_other && first == last || is_what) {
                 continue;
             }
@@ -367,7 +372,7 @@ impl Reader<'_, '_> {
         held: &FxHashMap<usize, Held>,
     ) -> bool {
         let (start, end) = (self.words[first].start, self.words[last].end);
-        let begins = Test::Begins(format!("{text} "));
+        let begins = Test::Begins(vec![format!("{text} ")]);
         let subject = self.asked_column(start).filter(|&subject| {
             subject != column
                 && !held.contains_key(&subject)
@@ -724,6 +729,11 @@ impl Reader<'_, '_> {
                 if is_small(last) {
                     has_small = true;
                     continue;
+                }
+                // `3 or 5` is not 35.
+                let is_figure = |c: char| c.is_ascii_digit();
+                if key.ends_with(is_figure) && form(last, is_single).starts_with(is_figure) {
+                    break;
                 }
                 key.push_str(form(last, is_single));
                 let known = spans

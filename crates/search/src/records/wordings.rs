@@ -662,7 +662,7 @@ fn more_words_for_comparisons() {
     Which days were below -10 degrees?
         10 of 48 in .[] have temp_min < -10:
     temp_max greater than or equal to 41
-        3 of 48 in .[] have temp_max >= 41; largest temp_max first:
+        3 of 48 in .[] have temp_max >= 41:
     How many are larger than 4 megabytes?
         5 of 48 in .[] have size > 4194304:
     Which commits touched a single file?
