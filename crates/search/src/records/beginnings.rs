@@ -6,9 +6,18 @@ use super::terms::squeezed;
 use super::test::Test;
 
 pub(super) static BEGINNING: Pattern = Pattern::new(
-    &[&["start", "begin", "under", "below"]],
+    &[&[
+        "start",
+        "begin",
+        "under",
+        "below",
+        "first letter",
+        "first character",
+        "initial letter",
+        "initial character",
+    ]],
     || {
-        r#"(?i)\b(?:start(?:s|ing)?|begin(?:s|ning)?)\s+(?:with|by)\s+(?:an? |the )?(?:(?:letters?|prefix|word|string)\s+)?["'`]?([^\s"'`,?()]+)|\b(?:under|below|start(?:s|ing)|begin(?:s|ning))\s+(/[^\s?,]+|[\w.]+-)(?:[?.,]|\s|$)|\b(?:start(?:s|ing)|begin(?:s|ning))\s+((?-i:\p{Lu}\w+))"#.into()
+        r#"(?i)\b(?:start(?:s|ing)?|begin(?:s|ning)?)\s+(?:with|by)\s+(?:an? |the )?(?:(?:letters?|prefix|word|string)\s+)?["'`]?([^\s"'`,?()]+)|\b(?:under|below|start(?:s|ing)|begin(?:s|ning))\s+(/[^\s?,]+|[\w.]+-)(?:[?.,]|\s|$)|\b(?:start(?:s|ing)|begin(?:s|ning))\s+((?-i:\p{Lu}\w+))|\b(?:first|initial) (?:letter|character)\s+(?:is\s+|of\s+|=\s*)?(?:an?\s+)?["'`]?(\w)\b|\b(\w)["'`]? as (?:the|its|their|an?)?\s?(?:first|initial) (?:letter|character)"#.into()
     },
 );
 /// `num*`, `/txs/...`, `19.2.x`.
@@ -16,9 +25,14 @@ pub(super) static PATTERN: Pattern = Pattern::new(&[&["*", "...", "…", ".x"]],
     r"(?:^|[\s(])([\w/.@-]*[\w/@-])(?:\*|\.\.\.|…|\.x\b)".into()
 });
 
+/// A further beginning behind one: `or video/`.
+pub(super) static OR: Pattern = Pattern::new(&[&["or", ","]], || {
+    r#"(?i)^\s*(?:,\s*(?:or\s+)?|or\s+)["'`]?([^\s"'`,?()]+)["'`]?"#.into()
+});
+
 /// `ending in .so`, `*.so`.
 pub(super) static ENDING: Pattern = Pattern::new(&[&["end", "*", "finish"]], || {
-    r#"(?i)\b(?:end(?:s|ing)?|endswith|finish(?:es|ing)?)\s+(?:(?:with|in|on|by)\s+)?(?:an? |the )?["'`]([^"'`]+)["'`]|\b(?:end(?:s|ing)?|endswith|finish(?:es|ing)?)\s+(?:with|in|on|by)\s+(?:an? |the )?(?:(?P<mark>question|exclamation) mark|([^\s"'`,?()]+|[?!]))|(?:^|[\s("'`])\*([.\w-]+)(?:[\s"'`?,)]|$)"#.into()
+    r#"(?i)\b(?:end(?:s|ing)?|endswith|finish(?:es|ing)?)\s+(?:(?:with|in|on|by)\s+)?(?:an? |the )?["'`]([^"'`]+)["'`]|\b(?:end(?:s|ing)?|endswith|finish(?:es|ing)?)\s+(?:with|in|on|by)\s+(?:an? |the )?(?:(?P<mark>question|exclamation) mark|([^\s"'`,?()]+|[?!]))|\b(?:end(?:s|ing)?|finish(?:es|ing)?)\s+(?P<name>(?-i:\p{Lu}\w+))|(?:^|[\s("'`])\*([.\w-]+)(?:[\s"'`?,)]|$)"#.into()
 });
 
 /// `requires_python containing 3.11`, with the name of a column before it.
@@ -27,7 +41,7 @@ pub(super) static CONTAINING: Pattern = Pattern::new(&[&["contain", "includ", "m
 });
 /// `with University in their name`, with the name of a column behind it.
 pub(super) static WITHIN: Pattern = Pattern::new(&[&[" in "]], || {
-    r#"(?i)\b(?:ha(?:s|ve|ving)|with|contain(?:s|ing)?|includ(?:es?|ing)|mention(?:s|ing)?)\s+(?:the (?:word|text|string) )?["'`~]?(?P<part>[\w.-]+)["'`]?(?: anywhere| somewhere)? in (?:it\b|(?:its|their|the|his|her)(?: own)? (?P<name>\w+))"#.into()
+    r#"(?i)\b(?:ha(?:s|ve|ving)|with|contain(?:s|ing)?|includ(?:es?|ing)|mention(?:s|ing)?)\s+(?:the (?:word|text|string) )?(?:"(?P<quoted>[^"]{1,40})"|["'`~]?(?P<part>[\w.-]+)["'`]?)(?: anywhere| somewhere)? in (?:it\b|(?:its|their|the|his|her)(?: own)? (?P<name>\w+))"#.into()
 });
 
 impl Reader<'_, '_> {
@@ -37,7 +51,7 @@ impl Reader<'_, '_> {
         let Some(found) = found.or_else(|| WITHIN.captures(self.question)) else {
             return;
         };
-        let Some(part) = found.name("part") else {
+        let Some(part) = found.name("part").or(found.name("quoted")) else {
             return;
         };
         let Some(name) = found.name("name").filter(|_| !self.is_unnamed()) else {
@@ -120,8 +134,10 @@ impl Reader<'_, '_> {
             _ => text,
         });
         // `which end in June` asks for a date.
-        let is_end =
-            is_quoted || text.contains(|c: char| !c.is_alphanumeric()) || found[0].contains("with");
+        let is_end = is_quoted
+            || found.name("name").is_some()
+            || text.contains(|c: char| !c.is_alphanumeric())
+            || found[0].contains("with");
         let test = Test::Suffix(text.to_owned());
         let best = self.most_held(&test, part.start());
         let start = found.get(0).map_or(0, |whole| whole.start());
@@ -133,33 +149,69 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// `starting with windows-`, `under /nutlink/`.
+    /// `starting with windows-`, `under /nutlink/`, `audio/* or video/*`.
     pub(super) fn beginnings(&mut self, pattern: &Pattern) {
-        let Some(found) = pattern.captures(self.question) else {
-            return;
-        };
-        let Some(part) = found.iter().skip(1).flatten().next() else {
-            return;
-        };
-        let mut inside = self.words.iter().zip(&self.taken);
-        if inside
-            .any(|(word, &taken)| taken && word.start >= part.start() && word.end <= part.end())
-        {
-            return;
+        let mut known: Option<(usize, usize, Vec<String>)> = None;
+        for found in pattern.captures_iter(self.question) {
+            let Some(part) = found.iter().skip(1).flatten().next() else {
+                continue;
+            };
+            let mut inside = self.words.iter().zip(&self.taken);
+            if inside
+                .any(|(word, &taken)| taken && word.start >= part.start() && word.end <= part.end())
+            {
+                continue;
+            }
+            let text = part.as_str().trim_end_matches(['?', '.', ',']);
+            // `19.2.x` stands for `19.2.` and what follows.
+            let text = match part.as_str().len() + 2 <= found[0].trim_start().len()
+                && found[0].ends_with(['x'])
+            {
+                true => format!("{text}."),
+                false => text.to_owned(),
+            };
+            let test = Test::Begins(vec![text.clone()]);
+            let column = match &known {
+                Some((column, ..)) => {
+                    Some(*column).filter(|&one| self.share(one, |cell| test.holds(cell)) > 0.0)
+                }
+                None => self.most_held(&test, part.start()),
+            };
+            let Some(column) = column else { continue };
+            let start = found.get(0).map_or(part.start(), |whole| whole.start());
+            let (_, _, texts) = known.get_or_insert((column, start, Vec::new()));
+            texts.push(text);
+            let end = found.get(0).map_or(part.end(), |whole| whole.end());
+            self.take(start.min(part.start()), end.max(part.end()));
+            let further = self.further_beginnings(part.end(), column);
+            texts.extend(further);
         }
-        let text = part.as_str().trim_end_matches(['?', '.', ',']);
-        // `19.2.x` stands for `19.2.` and what follows.
-        let text = match part.as_str().len() + 2 <= found[0].trim_start().len()
-            && found[0].ends_with(['x'])
-        {
-            true => format!("{text}."),
-            false => text.to_owned(),
-        };
-        let test = Test::Begins(vec![text]);
-        let best = self.most_held(&test, part.start());
-        if let Some(column) = best {
-            self.condition(column, test);
-            self.take(part.start(), part.end());
+        if let Some((column, start, texts)) = known {
+            let at = self.words.iter().position(|word| word.start >= start);
+            let is_negated = at.is_some_and(|at| self.is_denied(at));
+            self.add(column, Test::Begins(texts), is_negated);
         }
+    }
+
+    /// Further beginnings behind byte `at`: `video/` of `starts with audio/ or video/`.
+    fn further_beginnings(&mut self, at: usize, column: usize) -> Vec<String> {
+        let mut texts = Vec::new();
+        let mut end = at + usize::from(self.question[at..].starts_with(['"', '\'', '`']));
+        while let Some(found) = OR.captures(&self.question[end..])
+            && let Some(part) = found.get(1)
+        {
+            let text = part.as_str().to_owned();
+            let test = Test::Begins(vec![text.clone()]);
+            // A plain word may be something else.
+            let is_told = text.contains(|c: char| !c.is_alphanumeric())
+                || text.starts_with(char::is_uppercase);
+            if !is_told || self.share(column, |cell| test.holds(cell)) <= 0.0 {
+                break;
+            }
+            self.take(end + part.start(), end + part.end());
+            end += found.get(0).map_or(0, |whole| whole.end());
+            texts.push(text);
+        }
+        texts
     }
 }

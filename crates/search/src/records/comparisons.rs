@@ -371,7 +371,7 @@ impl Reader<'_, '_> {
             match has_parts {
                 true => kind.is_version,
                 false => {
-                    kind.is_numeric && self.may_be_measured(column)
+                    kind.is_numeric && self.may_be_measured(column) && self.varies(column)
                         || kind.has_lists && are_whole
                         || kind.is_version && are_versions
                 }
@@ -607,7 +607,22 @@ impl Reader<'_, '_> {
         if first == Some(true) {
             return Some(1.0);
         }
-        NAMES.iter().find(|(names, _)| has(names)).map(|one| one.1)
+        let named = NAMES.iter().find(|(names, _)| has(names)).map(|one| one.1);
+        named.or_else(|| self.are_seconds(column).then_some(1.0))
+    }
+
+    /// Whether a column whose name tells no unit has durations in seconds: no milliseconds are so small
+    /// and have so many digits.
+    fn are_seconds(&self, column: usize) -> bool {
+        const NAMES: [&str; 4] = ["durat", "elaps", "latenc", "runtim"];
+        let is_time = self.columns[column]
+            .iter()
+            .any(|stem| NAMES.contains(&&**stem));
+        let is_small = |cell: &Cell<'_>| {
+            let number = cell.number();
+            number.is_some_and(|number| number < 1.0 && number.fract() != 0.0)
+        };
+        is_time && self.share(column, is_small) > 0.5
     }
 
     /// Returns a number in the unit of a column. `10 MB` are bytes, unless the column's name has

@@ -174,6 +174,11 @@ impl Reader<'_, '_> {
             };
             let end = self.words[last].end;
             let set = self.set_to(last + 1);
+            // `which tests` asks for tests, not for a flag of that name.
+            let is_plural = last_step(&self.collection.columns[column]).ends_with('s');
+            if is_plural && set.is_none() && !is_negated && self.is_asked(first) {
+                continue;
+            }
             let is_bool = self.share(column, |cell| matches!(cell, Cell::Bool(_))) > 0.0;
             match set {
                 // What is missing is not false.

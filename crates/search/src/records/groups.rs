@@ -221,7 +221,7 @@ impl Reader<'_, '_> {
 
     /// The column with the names of the records. Names of records in a map are their keys, of which
     /// the last step may be the name.
-    fn named_records(&self) -> Option<usize> {
+    pub(super) fn named_records(&self) -> Option<usize> {
         let names = ["name", "key", "title", "path", "id", "package", "file"];
         let is_name = |name: &&str| {
             let mut columns = self.collection.columns.iter();

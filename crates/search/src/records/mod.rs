@@ -261,6 +261,7 @@ fn is_answerable(plan: &Plan, collection: &Collection<'_>) -> bool {
 fn patterns() -> Vec<&'static pattern::Pattern> {
     vec![
         &beginnings::BEGINNING,
+        &beginnings::OR,
         &beginnings::CONTAINING,
         &beginnings::WITHIN,
         &beginnings::ENDING,
@@ -303,6 +304,8 @@ fn patterns() -> Vec<&'static pattern::Pattern> {
         &terms::BARE_RANGE,
         &terms::MONTHS,
         &terms::YEARS,
+        &terms::PAIR,
+        &terms::SIGN,
         &terms::TWICE,
         &terms::HYPHENED,
         &terms::ONLY_ONE,

@@ -97,8 +97,11 @@ impl Reader<'_, '_> {
                 _ => None,
             }
         };
-        let (at, (is_descending, is_letters)) =
-            (0..words.len()).find_map(|at| Some((at, is_length(at)?)))?;
+        let Some((at, (is_descending, is_letters))) =
+            (0..words.len()).find_map(|at| Some((at, is_length(at)?)))
+        else {
+            return self.sorted_by_length();
+        };
         let is_text = |column: usize| {
             let kind = self.kinds[column];
             kind.is_text() && !kind.has_lists && !kind.is_version
@@ -135,6 +138,45 @@ impl Reader<'_, '_> {
             is_descending,
             count: self.count_near(at).unwrap_or(1).clamp(1, 50),
             by: By::Length,
+        })
+    }
+
+    /// `keys ordered by string length descending`, `sort by length of title`: the order by the length
+    /// of texts, or by how many items a list has.
+    fn sorted_by_length(&self) -> Option<Order> {
+        const REACH: usize = 2;
+        let word = |at: usize| self.words.get(at).map_or("", |word| &*word.lower);
+        let at = (0..self.words.len()).find(|&at| ["length", "len"].contains(&word(at)))?;
+        let by = (1..=REACH + 1)
+            .filter_map(|back| at.checked_sub(back))
+            .find(|&at| word(at) == "by")?;
+        if self.names_column(&self.words[at]) {
+            return None;
+        }
+        let names = |at: usize| {
+            let stem = &self.words[at].stem;
+            let is_key = ["key", "name"].contains(&&**stem);
+            let mut columns = 0..self.columns.len();
+            columns.find(|&column| {
+                self.columns[column].contains(stem)
+                    || is_key && self.collection.columns[column] == KEY
+            })
+        };
+        // `by length of title`, `by title length`, `titles by length`
+        let behind = (at + 1..self.words.len().min(at + 4)).filter(|_| word(at + 1) == "of");
+        let column = behind.chain(by + 1..at).chain(0..by).find_map(names)?;
+        let is_rising = ["asc", "ascending", "shortest"]
+            .iter()
+            .any(|one| (0..self.words.len()).any(|at| word(at) == *one));
+        Some(Order {
+            column,
+            is_descending: !is_rising,
+            count: self.count_near(at).unwrap_or(1).clamp(1, 50),
+            by: if self.has_lists(column) {
+                By::Value
+            } else {
+                By::Length
+            },
         })
     }
 
@@ -902,7 +944,11 @@ impl Reader<'_, '_> {
         let word = &self.words[at];
         let is_small = word.lower.parse().is_ok_and(|count: u32| count <= 100);
         // `by depth (3)`, `longest lists, 3`.
-        let before = self.question[..word.start].trim_end().ends_with(['(', ',']);
+        let is_figure = |word: &Word| word.lower.bytes().all(|byte| byte.is_ascii_digit());
+        let is_listed = at
+            .checked_sub(1)
+            .is_some_and(|at| is_figure(&self.words[at]));
+        let before = self.question[..word.start].trim_end().ends_with(['(', ',']) && !is_listed;
         let behind = self.question[word.end..].trim_start_matches([')', '?', '.', ' ']);
         if !is_small {
             return false;

@@ -18,7 +18,7 @@ const ALMOST_ALL: f64 = 0.95;
 pub(super) static LITERAL: Pattern = Pattern::new(
     &[&["\"", "'", "`", "-", "_", "/", "@", ":", "=", ">"]],
     || {
-        r#""([^"]{2,80})"|'([^']{2,80})'|`([^`]{2,80})`|(?:^|[\s(,])([A-Za-z0-9@/>=<~^][\w@/.>=<~^:+-]*[\-_/@:=>][\w@/.>=<~^:+-]*)"#.into()
+        r#""([^"]{1,80})"|'([^']{2,80})'|`([^`]{2,80})`|(?:^|[\s(,])([A-Za-z0-9@/>=<~^][\w@/.>=<~^:+-]*[\-_/@:=>][\w@/.>=<~^:+-]*)"#.into()
     },
 );
 /// Names: words with a capital letter that follow one another.
@@ -142,10 +142,16 @@ impl Reader<'_, '_> {
         for (start, end, is_literal) in all {
             let inside = self.words.iter().zip(&self.taken);
             let mut inside = inside.filter(|(word, _)| word.start >= start && word.end <= end);
-            if inside.clone().count() == 0 || inside.any(|(_, &taken)| taken) {
+            let text = &self.question[start..end];
+            // `names with "&"`
+            let is_sign = !is_literal && !text.contains(char::is_alphanumeric);
+            if inside.clone().count() == 0 && !is_sign || inside.any(|(_, &taken)| taken) {
                 continue;
             }
-            let text = self.question[start..end].trim_end_matches(['?', '.', ',', ':']);
+            let text = match is_sign {
+                true => text,
+                false => text.trim_end_matches(['?', '.', ',', ':']),
+            };
             // `Nevada's largest` is about `Nevada`.
             let text = without_possessive(text);
             let is_word = !text.contains(|c: char| !c.is_alphanumeric());
@@ -158,13 +164,16 @@ impl Reader<'_, '_> {
                 .filter(|word| word.start >= start && word.end <= end)
                 .collect();
             let is_plain = words.len() == 1 && text.len() == words[0].lower.len();
-            let is_first = start == 0 && is_asking(&words[0].lower);
-            let names_column = words
-                .iter()
-                .all(|word| is_stop_word(&word.lower) || self.names_column(word));
+            let is_first = start == 0 && words.first().is_some_and(|word| is_asking(&word.lower));
+            let names_column = !is_sign
+                && words
+                    .iter()
+                    .all(|word| is_stop_word(&word.lower) || self.names_column(word));
             let at = self.words.iter().position(|word| word.start >= start);
             let is_negated = at.is_some_and(|at| self.is_excluded(at));
-            if text.len() < 3 || names_column || is_plain && is_first {
+            // `MX` for `MX-AGU`
+            let is_code = text.len() <= 3 && text.bytes().all(|byte| byte.is_ascii_uppercase());
+            if text.len() < 3 && !is_sign && !is_code || names_column || is_plain && is_first {
                 continue;
             }
             let begins = Test::Begins(vec![text.to_owned()]);
@@ -174,7 +183,10 @@ impl Reader<'_, '_> {
                 true => begins,
                 false => Test::Contains(text.to_owned()),
             };
-            let (test, best) = self.held_or_root(test, text, start);
+            let (test, best) = match text.len() < 3 && !is_sign {
+                true => (test, None),
+                false => self.held_or_root(test, text, start),
+            };
             // What nearly all records have is not asked for.
             let is_told = |column: &usize| {
                 let named = || self.naming(*column, start, 24) > 0.0;
@@ -185,7 +197,7 @@ impl Reader<'_, '_> {
                 self.take(start, end);
             } else if let begins = Test::Begins(vec![format!("{text}-")])
                 && let Some(column) = self.most_held(&begins, start)
-                && self.is_category(column)
+                && (self.is_category(column) || is_code)
             {
                 // `Apache` for `Apache-2.0`.
                 self.add(column, begins, is_negated);

@@ -410,3 +410,79 @@ fn conditions_as_in_a_program() {
         60 of 60 in .[]; smallest changed first:
     "#);
 }
+
+/// Subdivisions with codes, and packages of which some have several versions.
+fn units() -> String {
+    let all: Vec<Value> = (0..60)
+        .map(|i: usize| {
+            json!({
+                "code": format!("{}-{i:02}", ["DE", "MX", "GB"][i % 3]),
+                "name": format!("{}{}", ["Hesse", "Baden-Baden", "Isle & Man", "The Islands", "Ho"][i % 7 % 5], if i < 40 { i.to_string() } else { String::new() }),
+                "version": format!("1.{i}.0"),
+                "tests": 1,
+                "duration": f64::from(u32::try_from(i).unwrap()) / 7000.0,
+                "changed": format!("2019-0{}-11", i % 9 + 1),
+                "cylinders": i * 3 % 8 + 1,
+                "parts": vec!["top"; i % 11],
+                "compressible": if i.is_multiple_of(3) { json!(false) } else if i % 3 == 1 { json!(true) } else { Value::Null },
+            })
+        })
+        .collect();
+    Value::from(all).to_string()
+}
+
+#[test]
+fn codes_signs_and_lengths() {
+    let questions = [
+        "MX subdivisions",
+        "units with a hyphen in their name",
+        "Which have \"&\" in the name but do not end in \"8\"?",
+        "names starting with He or Is",
+        "units whose name has an H as its first letter",
+        "initial letter T",
+        "cylinders is not 4, 6 or 8",
+        "cylinders other than 1, 2, 3",
+        "the pair of units with the longest names",
+        "names ordered by length descending, top three",
+        "sort by length of parts, first two",
+        "most parts top 2",
+        "Which tests took more than 4 milliseconds?",
+        "Which names are there in three or more versions?",
+        "units last changed in 2019-03",
+        "not compressible",
+    ];
+    assert_snapshot!(heads(&units(), ContentKind::Json, &questions), @r#"
+    MX subdivisions
+        20 of 60 in .[] have code beginning with "MX-":
+    units with a hyphen in their name
+        17 of 60 in .[] have name with "-":
+    Which have "&" in the name but do not end in "8"?
+        9 of 60 in .[] have name with "&", name not ending with "8":
+    names starting with He or Is
+        26 of 60 in .[] have name beginning with "He" or "Is":
+    units whose name has an H as its first letter
+        25 of 60 in .[] have name beginning with "H":
+    initial letter T
+        9 of 60 in .[] have name beginning with "T":
+    cylinders is not 4, 6 or 8
+        38 of 60 in .[] have cylinders != 4 or 6 or 8:
+    cylinders other than 1, 2, 3
+        37 of 60 in .[] have cylinders != 1 or 2 or 3:
+    the pair of units with the longest names
+        60 of 60 in .[]; longest name first:
+    names ordered by length descending, top three
+        60 of 60 in .[]; longest name first:
+    sort by length of parts, first two
+        60 of 60 in .[]; largest parts first:
+    most parts top 2
+        60 of 60 in .[]; largest parts first:
+    Which tests took more than 4 milliseconds?
+        31 of 60 in .[] have duration > 0.004:
+    Which names are there in three or more versions?
+        60 of 60 in .[]; 45 different name; 4 of them in >= 3 records, most frequent first:
+    units last changed in 2019-03
+        7 of 60 in .[] have changed from 2019-03-01 to 2019-03-31; largest changed first:
+    not compressible
+        40 of 60 in .[] have compressible != true (20 false, 20 without it):
+    "#);
+}

@@ -100,6 +100,12 @@ pub(super) fn table(
         head.push_str(&ordered(order, collection));
         records.truncate((order.count + MORE).max(5));
     }
+    // Records that say `false` come before those without the flag.
+    for one in plan.conditions.iter().filter(|_| plan.order.is_none()) {
+        if one.test == Test::True && one.is_negated {
+            records.sort_by_key(|record| !record.has(one.column));
+        }
+    }
     let mut columns = columns(plan, collection, &records);
     head.push(':');
     if let [record] = records[..]

@@ -386,6 +386,27 @@ pub(super) static MONTHS: Pattern = Pattern::new(
 pub(super) static YEARS: Pattern = Pattern::new(&[&[" or ", "/"], &["20", "19"]], || {
     r"(?i)(?P<before>^|[\s(])(?:(?:in|from) )?(?P<one>(?:19|20)\d\d)(?: or (?:in )?| ?/ ?)(?P<other>(?:19|20)\d\d)\b".into()
 });
+/// Two of what is named behind it: `the pair of types`.
+pub(super) static PAIR: Pattern = Pattern::new(&[&["pair of", "couple of"]], || {
+    r"(?i)\b(?:the|an?) (?:pair|couple) of\b".into()
+});
+/// A sign by its name: `with a hyphen`.
+pub(super) static SIGN: Pattern = Pattern::new(
+    &[&[
+        "hyphen",
+        "dash",
+        "ampersand",
+        "underscore",
+        "slash",
+        "apostrophe",
+        "dot",
+        "comma",
+        "plus",
+    ]],
+    || {
+        r"(?i)\b(?P<before>with|has|have|having|contains?|containing|includes?|including) an? (?P<sign>hyphen|dash|ampersand|underscore|slash|apostrophe|dot|comma|plus)(?: sign| character)?\b".into()
+    },
+);
 /// How often at least: `at least twice`.
 pub(super) static TWICE: Pattern = Pattern::new(&[&["twice"]], || {
     r"(?i)\b(?P<before>at least|at most|than|exactly|just|only) twice\b".into()
@@ -457,7 +478,21 @@ fn told_in_full(question: &str) -> Cow<'_, str> {
             false => found[0].to_owned(),
         }
     });
-    let twice = replaced(&TWICE, &years, |found: &Captures<'_>| {
+    let pair = replaced(&PAIR, &years, |_| "the 2".to_owned());
+    let signs = replaced(&SIGN, &pair, |found: &Captures<'_>| {
+        let sign = match &*found["sign"].to_lowercase() {
+            "ampersand" => '&',
+            "underscore" => '_',
+            "slash" => '/',
+            "apostrophe" => '\'',
+            "dot" => '.',
+            "comma" => ',',
+            "plus" => '+',
+            _ => '-',
+        };
+        format!("{} \"{sign}\"", &found["before"])
+    });
+    let twice = replaced(&TWICE, &signs, |found: &Captures<'_>| {
         let before = match &found["before"] {
             "just" | "only" => "exactly",
             before => before,

@@ -30,11 +30,18 @@ impl Reader<'_, '_> {
             return false;
         };
         let is_plural = counted.lower.ends_with('s') && !is_stop_word(&counted.lower);
-        if !is_plural || self.names_column(counted) || number.fract() != 0.0 {
+        // `packages in two or more versions`
+        let is_measured = self.names_column(counted) && !self.names_text(counted);
+        if !is_plural || is_measured || number.fract() != 0.0 {
             return false;
         }
         // `bin with two or more entries` is about the length of a list.
-        let column = self.asked_column(start);
+        let column = self.asked_column(start).or_else(|| {
+            let names = self.named_records().filter(|_| self.names_text(counted))?;
+            // `complexity >= 30 files` is about a number in texts.
+            let is_said = self.said_near(start, end).is_some();
+            (!is_said && !self.is_unique(names)).then_some(names)
+        });
         let column =
             column.filter(|&column| !(self.has_lists(column) && ITEMS.contains(&&*counted.lower)));
         let Some(column) = column else {
@@ -50,6 +57,18 @@ impl Reader<'_, '_> {
         });
         self.take(start, counted_end);
         true
+    }
+
+    /// Whether a word names columns of texts only.
+    fn names_text(&self, word: &Word) -> bool {
+        let names = |column: &usize| {
+            self.columns[*column]
+                .iter()
+                .any(|stem| alike(&word.stem, stem))
+        };
+        let mut named = (0..self.columns.len()).filter(names).peekable();
+        named.peek().is_some()
+            && named.all(|column| self.kinds[column].is_text() && !self.has_lists(column))
     }
 
     /// The column with values that several records share that the first words of the question, before

@@ -7,7 +7,7 @@ use super::plan::COUNTED;
 use super::reader::DENYING;
 use super::reader::Reader;
 use super::regions::code;
-use super::terms::{DATE, NUMBERS, alike, is_asking, is_ranking, is_superlative, squeezed};
+use super::terms::{DATE, NUMBERS, alike, is_asking, is_ranking, is_superlative, number, squeezed};
 use super::test::{Condition, Test, requirement, selected};
 use crate::words::{camel_parts, is_stop_word};
 
@@ -40,7 +40,10 @@ const GENERIC: [&str; 12] = [
 
 /// Whether a word says what is asked for, rather than the last step of a path: `/usr/bin/sort`.
 fn is_generic(word: &str) -> bool {
-    GENERIC.contains(&word) || is_ranking(word) || DATE.split(' ').any(|one| one == word)
+    GENERIC.contains(&word)
+        || is_ranking(word)
+        || is_superlative(word)
+        || DATE.split(' ').any(|one| one == word)
 }
 
 /// The first and last words of a value in the question, and whether it is the opposite of the value
@@ -645,6 +648,9 @@ impl Reader<'_, '_> {
         for first in 0..self.words.len() {
             let mut key = String::new();
             for last in first..self.words.len().min(first + LONGEST_VALUE) {
+                if last > first && self.are_figures(last) {
+                    break;
+                }
                 key.push_str(&self.words[last].lower);
                 spans
                     .entry(key.clone())
@@ -708,6 +714,16 @@ impl Reader<'_, '_> {
             }
         }
         spans
+    }
+
+    /// Whether word `at` and the one before it are separate figures: `4, 6` is not 46.
+    fn are_figures(&self, at: usize) -> bool {
+        let is_figure = |c: char| c.is_ascii_digit();
+        let (before, word) = (&self.words[at - 1], &self.words[at]);
+        let gap = &self.question[before.end..word.start];
+        gap.contains(char::is_whitespace)
+            && before.lower.ends_with(is_figure)
+            && word.lower.starts_with(is_figure)
     }
 
     /// Adds the runs of words from word `first` on in which small words are left out.
@@ -828,8 +844,12 @@ impl Reader<'_, '_> {
         if self.is_in_column(first) || is_list_name() {
             return false;
         }
-        let says_nothing =
-            (NUMBERS.contains(&&*word.lower) || is_asking(&word.lower)) && !is_name && !is_beside;
+        let is_limit = is_superlative(&word.lower)
+            && (self.words.get(first + 1)).is_some_and(|next| number(next).is_some());
+        let says_nothing = is_limit && !is_name
+            || (NUMBERS.contains(&&*word.lower) || is_asking(&word.lower))
+                && !is_name
+                && !is_beside;
         // `libs section: how many?` begins with the value.
         let is_name_first = self.is_category(column) || !asked.ends_with('s');
         // `attrs summary` asks for a member of a record.
@@ -865,6 +885,8 @@ impl Reader<'_, '_> {
         let is_same = asked == text;
         let is_named = self.naming(column, word.start, 24) > 0.0;
         if is_number {
+            let start = self.words[self.first_of_figures(first)].start;
+            let is_named = self.naming(column, start, 24) > 0.0;
             return text == asked && (is_named || self.is_known_number(asked, column));
         }
         let is_acronym = self.is_acronym(asked, text) && self.is_category(column);
@@ -909,6 +931,29 @@ impl Reader<'_, '_> {
             && self.is_category(column)
             && word.lower.ends_with('s')
             && (word.lower.strip_suffix('s') == Some(text) || word.stem == text)
+    }
+
+    /// The first of the figures that word `at` follows: the `4` of `4, 6 or 8`.
+    fn first_of_figures(&self, at: usize) -> usize {
+        let is_figure = |at: usize| {
+            self.words[at]
+                .lower
+                .bytes()
+                .all(|byte| byte.is_ascii_digit())
+        };
+        let is_joint = |at: usize| ["or", "and"].contains(&&*self.words[at].lower);
+        let mut first = at;
+        while let Some(before) = first.checked_sub(1) {
+            let before = match before.checked_sub(1) {
+                Some(other) if is_joint(before) => other,
+                _ => before,
+            };
+            if !is_figure(before) {
+                break;
+            }
+            first = before;
+        }
+        first
     }
 
     /// Whether a number is one of a column that the words near it need not name.
