@@ -6,7 +6,8 @@ use spillgate_text::TokenCounter;
 
 use super::cell::Cell;
 use super::load::{Collection, Record};
-use super::plan::Plan;
+use super::moment::{Unit, label};
+use super::plan::{Group, Plan};
 use super::table::{
     END, cell_text, columns, figures_of, groups, head, rounded, rows, shown_name, sort,
 };
@@ -76,12 +77,11 @@ fn lines(plan: &Plan, collection: &Collection<'_>) -> Option<String> {
     }
     match (&plan.group, plan.figures, &plan.order) {
         (Some(group), Some(measure), _) => {
-            let (of, by) = (
-                shown_name(collection, measure),
-                shown_name(collection, group.column),
-            );
+            let of = shown_name(collection, measure);
+            let unit = group.unit.map_or("", Unit::name);
+            let by = format!("{}{unit}", shown_name(collection, group.column));
             text.push_str(&format!("{of} by {by}:\n{by}\trecords\tsum\tmean"));
-            let sums = sums(&records, group.column, measure, plan.by_mean);
+            let sums = sums(&records, group, measure, plan.by_mean);
             for (value, count, sum) in sums.iter().take(group.count) {
                 let mean = rounded(sum / *count as f64);
                 let (value, sum) = (cell_text(value), rounded(*sum));
@@ -155,15 +155,19 @@ fn more(text: &mut String, before: &str, all: usize, shown: usize) {
 /// of these numbers; the largest sum first, or the largest mean.
 fn sums(
     records: &[&Record<'_>],
-    group: usize,
+    group: &Group,
     measure: usize,
     by_mean: bool,
 ) -> Vec<(String, usize, f64)> {
     let mut sums: FxHashMap<String, (usize, f64)> = FxHashMap::default();
     for record in records {
         let number = record.get(measure).and_then(Cell::number);
-        if let (Some(value), Some(number)) = (record.get(group), number) {
-            let sum = sums.entry(value.shown().into_owned()).or_default();
+        let value = record.get(group.column).and_then(|cell| match group.unit {
+            Some(unit) => Some(label(cell.moment()?, unit)),
+            None => Some(cell.shown().into_owned()),
+        });
+        if let (Some(value), Some(number)) = (value, number) {
+            let sum = sums.entry(value).or_default();
             sum.0 += 1;
             sum.1 += number;
         }

@@ -86,7 +86,7 @@ pub(super) static FIGURE: Pattern = Pattern::new(
 );
 
 /// Returns the part of a date that a word names.
-fn unit_of(word: &str) -> Option<Unit> {
+pub(super) fn unit_of(word: &str) -> Option<Unit> {
     match word {
         "day" | "days" | "date" | "dates" | "daily" => Some(Unit::Day),
         "month" | "months" | "monthly" => Some(Unit::Month),
@@ -453,7 +453,7 @@ impl Reader<'_, '_> {
     }
 
     /// The column of dates that the words near byte `at` name best, or else the first.
-    fn dated(&self, at: usize) -> Option<usize> {
+    pub(super) fn dated(&self, at: usize) -> Option<usize> {
         let is_dated = |column: usize| self.kinds[column].is_dated;
         let first = || (0..self.columns.len()).find(|&column| is_dated(column));
         self.best_column(at, is_dated).or_else(first)

@@ -52,7 +52,13 @@ impl Reader<'_, '_> {
                 .filter_map(|back| at.checked_sub(back))
                 .any(is_often);
             let is_behind = is_often(at) && (at..self.words.len()).any(is_need);
-            NEEDED.contains(&word(at)) && is_by || is_need(at) && is_before || is_behind
+            // `most others depend on`
+            let is_of_others = word(at) == "others"
+                && ["depend", "rely", "need", "require", "use"].contains(&word(at + 1));
+            NEEDED.contains(&word(at)) && is_by
+                || is_need(at) && is_before
+                || is_behind
+                || is_of_others
         };
         let all = 0..self.words.len();
         let is_most = MOST.is_match(self.question) || all.clone().any(is_often);

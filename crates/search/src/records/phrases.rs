@@ -5,8 +5,11 @@
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use spillgate_artifact::ContentKind;
+use spillgate_artifact::{ContentKind, TokenBudget};
+use spillgate_text::Tokenizer;
 
+use super::answer_of;
+use super::load::Document;
 use super::wordings::heads;
 
 /// Findings of a linter.
@@ -485,4 +488,63 @@ fn codes_signs_and_lengths() {
     not compressible
         40 of 60 in .[] have compressible != true (20 false, 20 without it):
     "#);
+}
+
+#[test]
+fn sums_per_month_and_what_others_need() {
+    let document = Document::of(units().into_bytes(), ContentKind::Json);
+    let parsed = document.parse().unwrap();
+    let counter = Tokenizer::Heuristic.counter();
+    let ask = |question: &str| {
+        let budget = TokenBudget::new(1000);
+        let table = answer_of(&parsed, document.text(), question, budget, &*counter).unwrap();
+        table
+            .split_once("\nOr ")
+            .map_or(table.clone(), |(_, rest)| rest.to_owned())
+    };
+    assert_snapshot!(ask("total cylinders per month"), @"
+    cylinders by changed by month:
+    changed by month	records	sum	mean
+    2019-02	7	35	5
+    2019-05	7	34	4.857143
+    2019-03	7	32	4.571429
+    2019-06	7	31	4.428571
+    2019-01	7	30	4.285714
+    2019-04	7	29	4.142857
+    2019-09	6	27	4.5
+    2019-08	6	25	4.166667
+    … 1 more
+    ");
+    assert_snapshot!(ask("which month had the most cylinders"), @"
+    cylinders by changed by month:
+    changed by month	records	sum	mean
+    2019-02	7	35	5
+    2019-05	7	34	4.857143
+    2019-03	7	32	4.571429
+    2019-06	7	31	4.428571
+    2019-01	7	30	4.285714
+    2019-04	7	29	4.142857
+    2019-09	6	27	4.5
+    2019-08	6	25	4.166667
+    … 1 more
+    Or largest cylinders first:
+    code	name	version	cylinders
+    GB-05	Hesse5	1.5.0	8
+    MX-13	Baden-Baden13	1.13.0	8
+    DE-21	Hesse21	1.21.0	8
+    ");
+    let all: Vec<Value> = (0..20)
+        .map(|i: usize| json!({"ref": format!("p{i}"), "dependsOn": (i + 1..20).step_by(i % 4 + 1).map(|n| format!("p{n}")).collect::<Vec<_>>()}))
+        .collect();
+    let text = json!({"dependencies": all}).to_string();
+    let questions = [
+        "Which two packages do most others depend on?",
+        "most dependencies",
+    ];
+    assert_snapshot!(heads(&text, ContentKind::Json, &questions), @"
+    Which two packages do most others depend on?
+        20 of 20 in .dependencies[]; 19 different dependsOn, most frequent first:
+    most dependencies
+        20 of 20 in .dependencies[]; largest dependsOn first:
+    ");
 }

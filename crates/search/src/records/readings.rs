@@ -8,8 +8,9 @@ use rustc_hash::FxHashSet;
 
 use super::cell::Cell;
 use super::comparisons::unread_numbers;
-use super::groups::{FIGURE, MOST};
+use super::groups::{FIGURE, MOST, unit_of};
 use super::load::{KEY, Record};
+use super::moment::Unit;
 use super::order::GREAT;
 use super::plan::{By, Group, Order, Plan};
 use super::reader::{ColumnKind, Reader};
@@ -235,7 +236,47 @@ impl Reader<'_, '_> {
                 .filter(|_| best > 0.0 || measures.len() == 1)
         })?;
         let grouped = plan.group.as_ref().filter(|group| group.unit.is_none());
-        let group = grouped.map(|group| group.column).or_else(|| {
+        let text = self.text_group(grouped.map(|group| group.column), measure);
+        let group = text
+            .map(values_of)
+            .or_else(|| self.calendar().filter(|group| group.column != measure))?;
+        Some(Plan {
+            group: Some(group),
+            figures: Some(measure),
+            by_mean: self.words.iter().any(|word| MEANS.contains(&&*word.lower)),
+            ..self.same_conditions()
+        })
+    }
+
+    /// The months or years that the question names, of a column of dates.
+    fn calendar(&self) -> Option<Group> {
+        let known = self
+            .plan
+            .group
+            .as_ref()
+            .filter(|group| group.unit.is_some());
+        let known = known.map(|group| Group {
+            unit: group.unit,
+            ..values_of(group.column)
+        });
+        known.or_else(|| {
+            let units = self.words.iter().filter_map(|word| {
+                let unit = unit_of(&word.lower)?;
+                (unit != Unit::Day).then_some((word.start, unit))
+            });
+            let (at, unit) = units.min_by_key(|(_, unit)| *unit != Unit::Month)?;
+            let column = self.dated(at)?;
+            Some(Group {
+                unit: Some(unit),
+                ..values_of(column)
+            })
+        })
+    }
+
+    /// The column of texts by which a measure may be summed: `grouped`, or the one that is asked for.
+    fn text_group(&self, grouped: Option<usize>, measure: usize) -> Option<usize> {
+        let plan = &self.plan;
+        let group = grouped.or_else(|| {
             let subject = self.subject().and_then(|at| self.group_column(at));
             let subject = subject.filter(|(_, unit)| unit.is_none());
             subject.map(|(column, _)| column).or_else(|| {
@@ -254,12 +295,7 @@ impl Reader<'_, '_> {
             && !self.is_measure(group)
             && !self.has_lists(group)
             && !self.is_unique(group);
-        is_fit.then(|| Plan {
-            group: Some(values_of(group)),
-            figures: Some(measure),
-            by_mean: self.words.iter().any(|word| MEANS.contains(&&*word.lower)),
-            ..self.same_conditions()
-        })
+        is_fit.then_some(group)
     }
 
     /// The counts by another column that the words name, and the records with most of a measure

@@ -115,7 +115,8 @@ pub(super) fn table(
         return only(plan, collection, &head, (record, &columns), budget, counter);
     }
     // If there is room, the other columns may have what is asked for.
-    let is_number = plan.is_count && plan.order.is_none();
+    let is_figure = plan.figures.is_some() && records.len() > WIDE_RECORDS;
+    let is_number = (plan.is_count || is_figure) && plan.order.is_none();
     let most_records = if is_number { FEW } else { WIDE_RECORDS };
     if records.len() <= most_records {
         let most = [WIDE_COLUMNS, WIDE_COLUMNS - 3, COLUMNS + 1];
@@ -143,7 +144,7 @@ pub(super) fn table(
     if let Some(whole) = whole.filter(|whole| !counter.exceeds(&whole.join("\n"), most)) {
         lines = whole;
     }
-    if plan.is_count && plan.order.is_none() {
+    if is_number {
         let names = columns
             .first()
             .map(|&first| rows(&records, &[first], collection));
