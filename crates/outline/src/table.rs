@@ -180,8 +180,11 @@ impl Table {
             return;
         }
         if is_header {
-            self.names
-                .push(shown(&String::from_utf8_lossy(value), NAME_CHARS));
+            // Filters call a column without a name so, too.
+            self.names.push(match value.trim_ascii().is_empty() {
+                true => format!("column {}", column + 1),
+                false => shown(&String::from_utf8_lossy(value), NAME_CHARS),
+            });
             return;
         }
         if self.columns.len() <= column {
@@ -244,6 +247,9 @@ impl Table {
     }
 }
 
+/// Words that tables of statistics have for a missing number.
+const MARKS: [&[u8]; 4] = [b"NA", b"N/A", b"NaN", b"nan"];
+
 /// A value as it is written.
 type CellText = Box<[u8]>;
 
@@ -256,6 +262,8 @@ struct Column {
     numbers: u64,
     booleans: u64,
     times: u64,
+    /// Words for a missing number.
+    marks: u64,
     values: Values,
     range: Range,
     /// The first and the last time, compared as text.
@@ -270,8 +278,10 @@ impl Column {
             return;
         }
         // As soon as a column contains text, it is not checked for other types.
-        let may_be = |count: u64| count == self.filled;
-        if may_be(self.integers + self.numbers) && is_number(value) {
+        let may_be = |count: u64| count + self.marks == self.filled;
+        if MARKS.contains(&value) {
+            self.marks += 1;
+        } else if may_be(self.integers + self.numbers) && is_number(value) {
             match value.iter().any(|byte| b".eE".contains(byte)) {
                 true => self.numbers += 1,
                 false => self.integers += 1,
@@ -303,6 +313,7 @@ impl Column {
         self.numbers += next.numbers;
         self.booleans += next.booleans;
         self.times += next.times;
+        self.marks += next.marks;
         self.values.merge(next.values);
         self.range.merge(next.range);
         if let Some((first, last)) = next.span {
@@ -312,7 +323,7 @@ impl Column {
     }
 
     fn render(&self, plan: &SamplePlan) -> String {
-        let all = |count: u64| self.filled > 0 && count == self.filled;
+        let all = |count: u64| count > 0 && count + self.marks == self.filled;
         let kind = if self.filled == 0 {
             "empty"
         } else if all(self.integers) {
@@ -341,7 +352,15 @@ impl Column {
             n if self.filled > 0 => format!("; {} empty", grouped(n)),
             _ => String::new(),
         };
-        format!("{kind}{what}{empty}")
+        let marks = match kind {
+            "text" | "empty" => 0,
+            _ => self.marks,
+        };
+        let marks = match marks {
+            0 => String::new(),
+            n => format!("; {} missing (NA)", grouped(n)),
+        };
+        format!("{kind}{what}{empty}{marks}")
     }
 
     fn named(&self, plan: &SamplePlan) -> String {
@@ -441,6 +460,14 @@ mod tests {
         a: integer: 1, 4
         b: integer: 2
         ");
+        let text = "\"\",n,code,m\n1,5,NA,NA\n2,NA,NL,NA\n3,7,NA,1.5\n4,9,DE,2\n";
+        assert_snapshot!(table(text, 1 << 20, 1), @"
+        4 rows, 4 columns
+        column 1: integer: 1, 2, 3, 4
+        n: integer: 5, NA, 7, 9; 1 missing (NA)
+        code: text (3 distinct: 2× NA, 1× NL, 1× DE)
+        m: number (3 distinct: 2× NA, 1× 1.5, 1× 2); 2 missing (NA)
+        ");
         assert_snapshot!(table("a,b\n1,\"open", 1 << 20, 1), @"
         1 row, 2 columns
         a: integer: 1
@@ -450,7 +477,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parts_make_the_whole(text in "(([ab\"1\\.-]|\"x\ny\"){0,3}[,\n]){0,40}", part in 1u64..30) {
+        fn parts_make_the_whole(text in "(([ab\"1\\.-]|NA|\"x\ny\"){0,3}[,\n]){0,40}", part in 1u64..30) {
             let whole = table(&text, 1 << 20, 1);
             prop_assert_eq!(&table(&text, part, 1), &whole);
             prop_assert_eq!(&table(&text, part, 2), &whole);

@@ -234,6 +234,14 @@ fn table(text: &str, complete: bool) -> Option<ContentKind> {
         .find_map(|(delimiter, kind)| is_table(text, delimiter, complete).then_some(kind))
 }
 
+/// Whether the name of a column is a year from 1700 to 2099, as in tables of statistics.
+#[must_use]
+pub fn is_year(name: &str) -> bool {
+    let century = name.get(..2).filter(|_| name.len() == 4);
+    century.is_some_and(|century| ["17", "18", "19", "20"].contains(&century))
+        && name.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 fn is_table(text: &str, delimiter: u8, complete: bool) -> bool {
     const ROWS: usize = 50;
     const WIDEST_NAME: usize = 64;
@@ -253,13 +261,16 @@ fn is_table(text: &str, delimiter: u8, complete: bool) -> bool {
     let mut names: Vec<&str> = header.iter().collect();
     names.sort_unstable();
     names.dedup();
-    let named = names.len() == header.len()
-        && names.iter().all(|name| {
-            let words = name.split_whitespace().count();
-            name.len() <= WIDEST_NAME
-                && (1..=MOST_WORDS).contains(&words)
-                && name.parse::<f64>().is_err()
-        });
+    // The column with the names of the rows often has no name itself.
+    let is_name = |(at, name): (usize, &str)| {
+        let words = name.split_whitespace().count();
+        let least = usize::from(at > 0);
+        name.len() <= WIDEST_NAME
+            && (least..=MOST_WORDS).contains(&words)
+            && (name.parse::<f64>().is_err() || is_year(name))
+    };
+    let has_word = names.iter().any(|name| name.contains(char::is_alphabetic));
+    let named = names.len() == header.len() && has_word && header.iter().enumerate().all(is_name);
     if header.len() < 2 || !named {
         return false;
     }
@@ -369,6 +380,11 @@ mod tests {
                 Text,
             ),
             ("1,2\n3,4\n", Text),
+            ("\"\",\"rank\",\"name\"\n\"1\",1,\"a\"\n", Csv),
+            ("Country,1960,1961\nAruba,4.8,4.6\n", Csv),
+            ("Country,1960,41\nAruba,4.8,4.6\n", Text),
+            ("1960,1961\n4.8,4.6\n", Text),
+            ("a,,b\n1,2,3\n", Text),
             (
                 "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",
                 Diff,

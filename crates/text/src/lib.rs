@@ -65,7 +65,7 @@ pub use json::JsonLayout;
 pub use json_decoder::JsonStringDecoder;
 pub use json_string::{decode_json_string, raw_offset};
 pub use json_text::JsonText;
-pub use kind::{SAMPLE_BYTES, Sample, classify, is_binary};
+pub use kind::{SAMPLE_BYTES, Sample, classify, is_binary, is_year};
 pub use lines::{HARD_BYTES, SOFT_CHARS, line_end};
 pub use literals::Literals;
 pub use processors::processors;
