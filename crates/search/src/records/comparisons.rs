@@ -1,6 +1,7 @@
 //! Reads comparisons: `more than 5`, `between 3 and 4`, `newer than 1.2.3`.
 
 use regex::Captures;
+use spillgate_text::is_year;
 
 use super::cell::Cell;
 use super::pattern::{DIGIT, Pattern};
@@ -360,6 +361,12 @@ impl Reader<'_, '_> {
         {
             return;
         }
+        if let [(comparison, one)] = asked
+            && self.counted_before(whole.start(), *comparison, one.value)
+        {
+            self.take(whole.start(), whole.end());
+            return;
+        }
         let are_versions = asked.iter().all(|(_, asked)| is_version(asked));
         let has_parts = asked.iter().any(|(_, asked)| {
             asked.written.matches('.').count() > 1 || asked.written[1..].contains('-')
@@ -382,7 +389,8 @@ impl Reader<'_, '_> {
             [only] => Some(only),
             _ => None,
         };
-        let best = self.told_before(whole.start(), whole.as_str(), fit);
+        let year = self.column_of_year(whole.start(), whole.end());
+        let best = year.or_else(|| self.told_before(whole.start(), whole.as_str(), fit));
         let best = best.or_else(|| self.directly_behind(whole.start(), whole.end(), fit));
         let best = best.or_else(|| self.best_column(whole.start(), fit));
         if best.is_none()
@@ -461,6 +469,20 @@ impl Reader<'_, '_> {
             return None;
         }
         self.best_column(behind.start, |column| names(behind, column))
+    }
+
+    /// The column with the name of a year that the question tells outside of the comparison: `above 5.9
+    /// in 2011`.
+    fn column_of_year(&self, start: usize, end: usize) -> Option<usize> {
+        let outside = |word: &&Word| word.end <= start || word.start >= end;
+        let words = self.words.iter().filter(outside);
+        let years = words.filter(|word| is_year(&word.lower));
+        let column = |word: &Word| {
+            let mut columns = self.collection.columns.iter();
+            columns.position(|name| *name == word.lower)
+        };
+        let known = years.filter_map(|word| Some((word.start.abs_diff(start), column(word)?)));
+        known.min().map(|(_, column)| column)
     }
 
     /// The column that an adjective means: `longer than` a duration.

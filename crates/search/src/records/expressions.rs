@@ -107,8 +107,11 @@ impl Reader<'_, '_> {
     /// What a value behind a sign asks for, whether it must not hold, and where the last value ends;
     /// `None` for numbers, which are read as such.
     fn compared(&self, column: usize, value: &str, end: usize) -> Option<(Test, bool, usize)> {
-        let text = unquoted(value).trim_end_matches(['.', '?']);
         let is_quoted = value.starts_with(QUOTES);
+        let text = match is_quoted {
+            true => unquoted(value),
+            false => value.trim_end_matches(['.', '?']),
+        };
         let is_value = |text: &str| {
             let test = Test::Is(vec![text.to_owned()]);
             self.share(column, |cell| test.holds(cell)) > 0.0

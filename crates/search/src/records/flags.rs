@@ -260,7 +260,12 @@ impl Reader<'_, '_> {
         const REACH: usize = 4;
         for found in PRESENT.captures_iter(self.question) {
             let Some(name) = found.get(1) else { continue };
-            if self.is_step(name.as_str()) && self.presence(name.start(), name.end(), false) {
+            // `no density given`
+            let before = self.words_before(name.start(), 2);
+            let is_none = before
+                .take_while(|word| ["no", "without", "any", "a", "lacking"].contains(word))
+                .any(|word| ["no", "without", "lacking"].contains(&word));
+            if self.is_step(name.as_str()) && self.presence(name.start(), name.end(), is_none) {
                 return;
             }
         }

@@ -9,7 +9,7 @@ use std::io;
 use rustc_hash::{FxHashMap, FxHashSet};
 use spillgate_artifact::ContentKind;
 use spillgate_lookup::Artifact;
-use spillgate_text::push_key;
+use spillgate_text::{is_year, push_key};
 
 use super::cell::Cell;
 use super::value::Json;
@@ -204,16 +204,19 @@ fn rows(text: &[u8], delimiter: u8, has_filter: bool) -> Option<Parsed<'_>> {
         .from_reader(text);
     let rows: Result<Vec<csv::ByteRecord>, csv::Error> = reader.byte_records().collect();
     let mut rows = rows.ok()?;
-    // A first line with figures, or with cells that are long, is a row.
-    let is_name = |name: &[u8]| {
+    // A first line with figures other than years, or with cells that are long, is a row. The names of
+    // the rows themselves often have no name.
+    let is_name = |(at, name): (usize, &[u8])| {
         let name = String::from_utf8_lossy(name);
         let name = name.trim();
-        !name.is_empty()
+        (!name.is_empty() || at == 0)
             && name.len() < LONGEST_NAME
-            && name.parse::<f64>().is_err()
+            && (name.parse::<f64>().is_err() || is_year(name))
             && !name.contains('@')
     };
-    let is_header = rows.first()?.iter().all(is_name);
+    let first = rows.first()?;
+    let is_text = |name: &[u8]| name.iter().any(u8::is_ascii_alphabetic);
+    let is_header = first.iter().enumerate().all(is_name) && first.iter().any(is_text);
     let header = is_header.then(|| rows.remove(0));
     let has_filter = has_filter && header.is_some();
     Some(Parsed::Rows {
@@ -375,7 +378,25 @@ impl<'d> Collection<'d> {
             }
             collection.push(record);
         }
+        collection.without_marks();
         collection
+    }
+
+    /// Takes what stands for a missing number out of the columns of numbers: `NA`.
+    fn without_marks(&mut self) {
+        const MARKS: [&str; 6] = ["NA", "N/A", "NaN", "nan", "null", "None"];
+        let is_mark = |cell: &Cell<'_>| matches!(cell, Cell::Text(text) if MARKS.contains(text));
+        let mut counts = vec![(0usize, 0usize); self.columns.len()];
+        for (column, cell) in self.records.iter().flat_map(Record::cells) {
+            counts[column].0 += usize::from(cell.is_number());
+            counts[column].1 += usize::from(!cell.is_number() && !is_mark(cell));
+        }
+        for record in &mut self.records {
+            let has_numbers = |column: usize| counts[column].0 > 0 && counts[column].1 == 0;
+            record
+                .cells
+                .retain(|(column, cell)| !(is_mark(cell) && has_numbers(*column)));
+        }
     }
 
     /// Returns the keys that lead to a column in a record; `None` if the column is no member of

@@ -94,6 +94,8 @@ impl Reader<'_, '_> {
                 "shortest" => Some((false, is_letters)),
                 "most" if is_letters => Some((true, true)),
                 "fewest" if is_letters => Some((false, true)),
+                "max" | "maximum" if next == "length" => Some((true, true)),
+                "min" | "minimum" if next == "length" => Some((false, true)),
                 _ => None,
             }
         };
@@ -110,12 +112,13 @@ impl Reader<'_, '_> {
             self.collection.columns[column] == KEY
                 && self.share(column, |cell| cell.any(|text| text.contains('/'))) > 0.5
         };
-        // The last part of its name is told in full.
+        // The last part of its name is told in full, or each of its words: `stop with the longest name`.
         let is_told = |column: usize| {
             let name = &self.collection.columns[column];
             let last = squeezed(name.rsplit('.').next().unwrap_or_default());
             let all = squeezed(self.question);
-            all.contains(&last)
+            let is_word = |stem: &String| words.iter().any(|word| word.stem == *stem);
+            all.contains(&last) || self.columns[column].iter().all(is_word)
         };
         let names = |word: &Word, column: usize| {
             self.columns[column].contains(&word.stem) && is_told(column)
@@ -132,7 +135,9 @@ impl Reader<'_, '_> {
         let is_said = is_letters || word(1) == "the" && ["is", "are"].contains(&word(2));
         let subject = self.subject().filter(|_| is_said);
         let first = words.iter().filter(|word| Some(word.start) == subject);
-        let column = behind.take(2).chain(first).find_map(of)?;
+        // `whose name has the most letters`
+        let before = words[..at].iter().rev().take(REACH).filter(|_| is_letters);
+        let column = behind.take(2).chain(before).chain(first).find_map(of)?;
         Some(Order {
             column,
             is_descending,

@@ -548,3 +548,92 @@ fn sums_per_month_and_what_others_need() {
         20 of 20 in .dependencies[]; largest dependsOn first:
     ");
 }
+
+#[test]
+fn tables_with_years_and_without_a_first_name() {
+    let rows: String = (0..40)
+        .map(|i| {
+            let rate = if i % 8 == 3 {
+                "NA".to_owned()
+            } else {
+                format!("{}.5", i * 7 % 11)
+            };
+            format!(
+                "\"{i}\",Land {i},{rate},{}.25,{}\n",
+                i * 3 % 13,
+                ["DELETE", "GET"][i % 2]
+            )
+        })
+        .collect();
+    let text = format!("\"\",\"country\",\"1960\",\"2011\",\"verb\"\n{rows}");
+    let questions = [
+        "Which countries were above 9 in 2011?",
+        "1960 above 9.9",
+        "highest in 2011, three countries",
+        "countries where 1960 is missing",
+        "DELETE rows with a value below 1 in 2011",
+        "country and verb where 2011 < 1",
+    ];
+    assert_snapshot!(heads(&text, ContentKind::Csv, &questions), @"
+    Which countries were above 9 in 2011?
+        12 of 40 records have 2011 > 9:
+    1960 above 9.9
+        3 of 40 records have 1960 > 9.9:
+    highest in 2011, three countries
+        40 of 40 records; largest 2011 first:
+    countries where 1960 is missing
+        5 of 40 records have 1960 absent:
+    DELETE rows with a value below 1 in 2011
+        2 of 40 records have 2011 < 1, verb = DELETE:
+    country and verb where 2011 < 1
+        4 of 40 records have 2011 < 1:
+    ");
+}
+
+#[test]
+fn codes_counts_and_values_that_are_not_given() {
+    let all: Vec<Value> = (0..60)
+        .map(|i: usize| {
+            let mut one = json!({
+                "code": ([2016, 2317, 2207, 1091][i % 11 % 4]),
+                "stop_name": format!("Stop {}", "x".repeat(i * 7 % 23)),
+                "engines": i % 5,
+                "sub": (["LG", "LG??"][i % 2]),
+                "path": format!("/a{i}/delete"),
+            });
+            if !i.is_multiple_of(6) {
+                one["density"] = json!(i);
+            }
+            one
+        })
+        .collect();
+    let text = json!({"comments": all}).to_string();
+    let questions = [
+        "Which codes are reported more than 15 times?",
+        "code having count == 10",
+        "Which stop has the longest name?",
+        "the stop whose name has the most letters",
+        "stop_name with max length",
+        "with three or four engines",
+        "For which stops is no density given?",
+        "sub == 'LG??'",
+    ];
+    assert_snapshot!(heads(&text, ContentKind::Json, &questions), @"
+    Which codes are reported more than 15 times?
+        60 of 60 in .comments[]; 4 different code; 3 of them in > 15 records, most frequent first:
+    code having count == 10
+        60 of 60 in .comments[]; 4 different code; 0 of them in == 10 records, most frequent first:
+    Which stop has the longest name?
+        60 of 60 in .comments[]; longest stop_name first:
+    the stop whose name has the most letters
+        60 of 60 in .comments[]; longest stop_name first:
+    stop_name with max length
+        60 of 60 in .comments[]; longest stop_name first:
+    with three or four engines
+        24 of 60 in .comments[] have engines = 3 or 4:
+    For which stops is no density given?
+        10 of 60 in .comments[] have density absent:
+    sub == 'LG??'
+        30 of 60 in .comments[] have sub = LG??:
+    ");
+}

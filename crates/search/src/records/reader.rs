@@ -426,7 +426,7 @@ impl Reader<'_, '_> {
         self.push(column, test, is_negated, true);
     }
 
-    fn push(&mut self, column: usize, test: Test, is_negated: bool, is_weak: bool) {
+    pub(super) fn push(&mut self, column: usize, test: Test, is_negated: bool, is_weak: bool) {
         let condition = Condition {
             column,
             test,

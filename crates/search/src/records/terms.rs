@@ -313,7 +313,7 @@ pub(super) static COMPARED: Pattern = Pattern::new(
     || {
         let small = small_numbers();
         let pattern = format!(
-            r"(?i)\b(?P<before>than|at least|at most|over|above|under|below|exactly|up to|between|has|have|having|with|just|only) (?P<one>{small})\b(?:(?P<and> and )(?P<other>{small})\b)?"
+            r"(?i)\b(?P<before>than|at least|at most|over|above|under|below|exactly|up to|between|has|have|having|with|just|only) (?P<one>{small})\b(?:(?P<and> (?:and|or) )(?P<other>{small})\b)?"
         );
         pattern.into()
     },

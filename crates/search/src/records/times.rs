@@ -59,6 +59,40 @@ impl Reader<'_, '_> {
         true
     }
 
+    /// `code having count == 3`: groups the records by the column that is named, if the word before a
+    /// comparison is `count` and no column has that name. Returns whether it is.
+    pub(super) fn counted_before(
+        &mut self,
+        start: usize,
+        comparison: Comparison,
+        number: f64,
+    ) -> bool {
+        let before = self.words.iter().rposition(|word| word.end <= start);
+        let Some(at) = before.filter(|&at| ["count", "counts"].contains(&&*self.words[at].lower))
+        else {
+            return false;
+        };
+        if self.names_column(&self.words[at]) {
+            return false;
+        }
+        let columns = (0..at).filter_map(|at| Some(self.group_column(self.words[at].start)?.0));
+        let mut columns = columns.filter(|&column| {
+            let kind = self.kinds[column];
+            (kind.is_text() || self.is_code(column)) && !kind.has_lists && !self.is_unique(column)
+        });
+        let Some(column) = columns.next() else {
+            return false;
+        };
+        self.plan.group = Some(Group {
+            column,
+            unit: None,
+            is_descending: !matches!(comparison, Comparison::LessThan | Comparison::AtMost),
+            count: 50,
+            times: Some((comparison, number)),
+        });
+        true
+    }
+
     /// Whether a word names columns of texts only.
     fn names_text(&self, word: &Word) -> bool {
         let names = |column: &usize| {
@@ -83,7 +117,7 @@ impl Reader<'_, '_> {
         let words: Vec<&Word> = words.take(REACH).collect();
         let is_fit = |column: usize| {
             let kind = self.kinds[column];
-            kind.is_text()
+            (kind.is_text() || self.is_code(column))
                 && !kind.is_prose
                 && (!kind.has_lists || self.shares_items(column))
                 && !self.is_unique(column)

@@ -297,6 +297,7 @@ impl Reader<'_, '_> {
                     let named = |column: usize| {
                         let needs = needs || self.names_list(column, first, last);
                         self.naming(column, at, 30)
+                            + self.exactness(first, last, &columns[&column])
                             + self.liking(column, needs && !is_negated)
                             + self.beside(first, column)
                     };
@@ -330,10 +331,7 @@ impl Reader<'_, '_> {
                 continue;
             }
             if is_end {
-                match is_weak {
-                    true => self.add_weak(column, Test::Ends(text), is_negated),
-                    false => self.add(column, Test::Ends(text), is_negated),
-                }
+                self.push(column, Test::Ends(text), is_negated, is_weak);
                 self.take(at, self.words[last].end);
                 continue;
             }
@@ -579,6 +577,16 @@ impl Reader<'_, '_> {
             || ["*", "-*", "_*", "/ ", "/'"]
                 .iter()
                 .any(|sign| behind.starts_with(sign))
+    }
+
+    /// 1 if words are a whole value in large letters, such as `DELETE`, otherwise 0.
+    fn exactness(&self, first: usize, last: usize, held: &Held) -> f64 {
+        let asked = &self.question[self.words[first].start..self.words[last].end];
+        let is_large = |byte: u8| byte.is_ascii_uppercase();
+        let is_whole = held.whole > 0 && asked == held.text;
+        f64::from(u8::from(
+            is_whole && asked.len() > 1 && asked.bytes().all(is_large),
+        ))
     }
 
     /// Whether large letters stand for a value in small ones: `UDP` for `udp`.
