@@ -1,5 +1,6 @@
 //! Reads beginnings and patterns: `starting with windows-`, `under /nutlink/`, `19.2.x`.
 
+use super::expressions::FURTHER;
 use super::pattern::Pattern;
 use super::reader::Reader;
 use super::terms::squeezed;
@@ -41,7 +42,7 @@ pub(super) static CONTAINING: Pattern = Pattern::new(&[&["contain", "includ", "m
 });
 /// `with University in their name`, with the name of a column behind it.
 pub(super) static WITHIN: Pattern = Pattern::new(&[&[" in "]], || {
-    r#"(?i)\b(?:ha(?:s|ve|ving)|with|contain(?:s|ing)?|includ(?:es?|ing)|mention(?:s|ing)?)\s+(?:the (?:word|text|string) )?(?:"(?P<quoted>[^"]{1,40})"|["'`~]?(?P<part>[\w.-]+)["'`]?)(?: anywhere| somewhere)? in (?:it\b|(?:its|their|the|his|her)(?: own)? (?P<name>\w+))"#.into()
+    r#"(?i)\b(?:ha(?:s|ve|ving)|with|contain(?:s|ing)?|includ(?:es?|ing)|mention(?:s|ing)?)\s+(?:the (?:word|text|string) )?(?:"(?P<quoted>[^"]{1,40})"|["'`~]?(?P<part>(?-i:\p{Lu}[\w.-]*(?: \p{Lu}[\w.-]*){1,4})|[\w.-]+)["'`]?)(?: anywhere| somewhere)? in (?:it\b|(?:its|their|the|his|her)(?: own)? (?P<name>\w+))"#.into()
 });
 
 impl Reader<'_, '_> {
@@ -77,6 +78,10 @@ impl Reader<'_, '_> {
             false => (0..self.columns.len()).find(is_last),
         });
         let Some(column) = column else { return };
+        if self.has_lists(column) && self.listed(column, part.start(), part.end()) {
+            self.take(name.start().min(part.start()), name.end().max(part.end()));
+            return;
+        }
         // A word of its own, otherwise any part.
         let tests = [
             Test::Contains(text.to_owned()),
@@ -92,6 +97,31 @@ impl Reader<'_, '_> {
             self.add(column, test, is_negated);
             self.take(name.start().min(part.start()), name.end().max(part.end()));
         }
+    }
+
+    /// `states containing 7 or 8`: items of a list. Returns whether the text between two bytes is one.
+    fn listed(&mut self, column: usize, start: usize, end: usize) -> bool {
+        let is_item = |text: &str| {
+            let test = Test::Is(vec![text.to_owned()]);
+            self.share(column, |cell| test.holds(cell)) > 0.0
+        };
+        let text = self.question[start..end].trim_end_matches('.');
+        if !is_item(text) {
+            return false;
+        }
+        let (mut texts, mut end) = (vec![text.to_owned()], end);
+        while let Some(found) = FURTHER.captures(&self.question[end..])
+            && let Some(value) = found.name("value")
+            && is_item(value.as_str())
+        {
+            texts.push(value.as_str().to_owned());
+            end += value.end();
+        }
+        let at = self.words.iter().position(|word| word.start >= start);
+        let is_negated = at.is_some_and(|at| self.is_denied(at));
+        self.add(column, Test::Is(texts), is_negated);
+        self.take(start, end);
+        true
     }
 
     /// `a version with bpo in it`, `version contains bpo`: the column that is named, or any one if the

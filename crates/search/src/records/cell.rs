@@ -22,6 +22,8 @@ pub(super) enum Cell<'d> {
     Figure(f64, &'d str),
     Bool(bool),
     List(&'d [Json<'d>]),
+    /// A text that lists some of a few words: `200,404`.
+    Joined(&'d str),
     /// An object: its keys are its texts.
     Members(&'d [(Cow<'d, str>, Json<'d>)]),
 }
@@ -112,7 +114,7 @@ impl<'d> Cell<'d> {
                 Err(_) => Some(serde_json::Value::from(*text).to_string()),
             },
             Self::Bool(is) => Some(is.to_string()),
-            Self::List(_) | Self::Members(_) => None,
+            Self::List(_) | Self::Joined(_) | Self::Members(_) => None,
         }
     }
 
@@ -122,13 +124,13 @@ impl<'d> Cell<'d> {
             Self::Text(text) => text.trim().is_empty(),
             Self::List(items) => items.is_empty(),
             Self::Members(members) => members.is_empty(),
-            Self::Number(_) | Self::Figure(..) | Self::Bool(_) => false,
+            Self::Number(_) | Self::Figure(..) | Self::Bool(_) | Self::Joined(_) => false,
         }
     }
 
     /// Returns whether it has several values.
     pub(super) fn is_list(&self) -> bool {
-        matches!(self, Self::List(_) | Self::Members(_))
+        matches!(self, Self::List(_) | Self::Joined(_) | Self::Members(_))
     }
 
     /// Returns whether it is a number, rather than a text that reads as one.
@@ -142,6 +144,7 @@ impl<'d> Cell<'d> {
             Self::Number(number) => number.as_f64(),
             Self::Figure(number, _) => Some(*number),
             Self::List(items) => Some(items.len() as f64),
+            Self::Joined(text) => Some(joined(text).count() as f64),
             Self::Members(members) => Some(members.len() as f64),
             Self::Text(text) => number_of(text),
             Self::Bool(_) => None,
@@ -154,7 +157,7 @@ impl<'d> Cell<'d> {
             Self::Text(text) => moment(text),
             Self::Figure(number, text) => of_epoch(*number).or_else(|| moment(text)),
             Self::Number(number) => number.as_f64().and_then(of_epoch),
-            Self::Bool(_) | Self::List(_) | Self::Members(_) => None,
+            Self::Bool(_) | Self::List(_) | Self::Joined(_) | Self::Members(_) => None,
         }
     }
 
@@ -173,6 +176,7 @@ impl<'d> Cell<'d> {
             Self::Number(number) => is(&number.to_string()),
             Self::Bool(value) => is(if *value { "true" } else { "false" }),
             Self::List(items) => items.iter().take(MOST_ITEMS).any(|one| is(&item(one))),
+            Self::Joined(text) => joined(text).any(is),
             Self::Members(members) => members.iter().take(MOST_ITEMS).any(|(key, _)| is(key)),
         }
     }
@@ -184,6 +188,7 @@ impl<'d> Cell<'d> {
                 true => Cow::Owned(text.replace(['\n', '\r', '\t'], " ")),
                 false => Cow::Borrowed(text),
             },
+            Self::Joined(text) => Cow::Borrowed(text),
             Self::Number(number) => Cow::Owned(number.to_string()),
             Self::Bool(is) => Cow::Borrowed(if *is { "true" } else { "false" }),
             Self::List(_) | Self::Members(_) => {
@@ -249,6 +254,11 @@ impl<'d> Cell<'d> {
     pub(super) fn compared(&self, other: &Self) -> Ordering {
         self.rank().cmp(&other.rank())
     }
+}
+
+/// Returns the words of a text that lists them.
+pub(super) fn joined(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim)
 }
 
 /// Writes a value behind a text; returns whether the text then has at most `most` bytes.

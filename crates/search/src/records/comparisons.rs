@@ -377,6 +377,7 @@ impl Reader<'_, '_> {
             let kind = self.kinds[column];
             match has_parts {
                 true => kind.is_version,
+                false if self.collection.is_in_map(column) => false,
                 false => {
                     kind.is_numeric && self.may_be_measured(column) && self.varies(column)
                         || kind.has_lists && are_whole

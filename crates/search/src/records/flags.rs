@@ -5,11 +5,11 @@ use rustc_hash::FxHashSet;
 use super::cell::Cell;
 use super::comparisons::ALONE;
 use super::groups::is_person;
-use super::load::Record;
+use super::load::{KEY, Record};
 use super::pattern::Pattern;
 use super::reader::Reader;
 use super::terms::{
-    DATE, NUMBERS, Word, alike, column_stems, is_asking, is_ranking, is_superlative,
+    DATE, NUMBERS, Word, alike, column_stems, is_asking, is_ranking, is_superlative, squeezed,
 };
 use super::test::{Comparison, Test};
 use crate::words::{Stems, camel_parts, is_stop_word};
@@ -254,6 +254,17 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// Whether the words on both sides of byte `at` are the name of a column: `missing_lines`.
+    fn ends_in_name(&self, at: usize) -> bool {
+        let before = self.words.iter().rev().find(|word| word.end <= at);
+        let behind = self.words.iter().find(|word| word.start >= at);
+        let name = before
+            .zip(behind)
+            .map(|(one, other)| format!("{}{}", one.lower, other.lower));
+        let mut columns = self.collection.columns.iter();
+        name.is_some_and(|name| columns.any(|column| squeezed(last_step(column)) == name))
+    }
+
     /// `with a bin field`, `without a license`: a column that only some records have.
     pub(super) fn having(&mut self) {
         /// Most words of the name of a member.
@@ -269,11 +280,23 @@ impl Reader<'_, '_> {
                 return;
             }
         }
+        // `named functions`: not the one whose key is empty.
+        let subject = self.subject_words(self.question.len());
+        if subject.first().is_some_and(|word| word.lower == "named")
+            && let Some(key) = self.collection.columns.iter().position(|name| name == KEY)
+            && self.share(key, |cell| !Test::Present.holds(cell)) > 0.0
+        {
+            self.condition(key, Test::Present);
+        }
         for found in LACKED.captures_iter(self.question) {
             let Some(name) = found.get(1) else { continue };
             self.presence(name.start(), name.end(), true);
         }
         for found in LACKING.find_iter(self.question) {
+            // `missing lines` may be the column `missing_lines`.
+            if self.ends_in_name(found.end()) {
+                continue;
+            }
             let behind = self.words.iter().filter(|word| word.start >= found.end());
             let end = behind.take(REACH).last().map(|word| word.end);
             if end.is_some_and(|end| self.presence(found.end(), end, true)) {

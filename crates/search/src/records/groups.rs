@@ -294,7 +294,8 @@ impl Reader<'_, '_> {
         }
         let (column, unit) = self.group_column(behind.start)?;
         let is_told = (self.plan.conditions.iter()).any(|one| one.column == column);
-        let is_measure = self.is_numeric(column) && !self.is_code(column);
+        let is_end = || self.asks_for_end() && self.naming(column, behind.start, 24) > 0.5;
+        let is_measure = self.is_numeric(column) && (!self.is_code(column) || is_end());
         let is_fit = !is_told && !self.has_lists(column) && (unit.is_some() || !is_measure);
         (is_fit && !self.is_unique(column)).then_some((column, unit))
     }

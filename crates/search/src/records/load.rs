@@ -11,7 +11,7 @@ use spillgate_artifact::ContentKind;
 use spillgate_lookup::Artifact;
 use spillgate_text::{is_year, push_key};
 
-use super::cell::Cell;
+use super::cell::{Cell, joined};
 use super::value::Json;
 
 /// Most bytes of a document that is read as records: parsed, it takes several times as much memory.
@@ -95,6 +95,8 @@ pub(super) struct Collection<'d> {
     /// Whether a filter over the document finds its records as objects.
     pub(super) has_filter: bool,
     by_step: FxHashMap<(Option<usize>, &'d str), usize>,
+    /// The columns with maps of objects: the keys of each record differ from those of others.
+    pub(super) maps: Vec<usize>,
     /// How many columns are members of each column.
     members: Vec<usize>,
     /// The keys of lists that never have more than one object, which only has further ones. Their
@@ -295,6 +297,7 @@ impl<'d> Parsed<'d> {
                 for value in values {
                     lines.add(None, value);
                 }
+                lines.with_joined();
                 with_inner(vec![lines])
             }
             Self::Rows { rows, .. } if rows.len() < LEAST_RECORDS => Vec::new(),
@@ -350,6 +353,7 @@ impl<'d> Collection<'d> {
             }
             _ => {}
         }
+        collection.with_joined();
         collection
     }
 
@@ -379,7 +383,58 @@ impl<'d> Collection<'d> {
             collection.push(record);
         }
         collection.without_marks();
+        collection.with_joined();
         collection
+    }
+
+    /// Makes lists of the texts of columns that list some of a few words, such as the statuses `200,404`.
+    fn with_joined(&mut self) {
+        /// Longest word.
+        const LONGEST: usize = 24;
+        /// Values in which a comma is looked for first.
+        const FIRST: usize = 24;
+        /// One in so many values at least has several words.
+        const SEVERAL: usize = 4;
+        let text_of = |cell: &Cell<'d>| match cell {
+            Cell::Text(text) | Cell::Figure(_, text) => Some(*text),
+            _ => None,
+        };
+        let is_word = |word: &str| {
+            let is_part = |c: char| c.is_alphanumeric() || "-_.+".contains(c);
+            !word.is_empty() && word.len() <= LONGEST && word.chars().all(is_part)
+        };
+        // Most columns have no comma in their first values.
+        let mut has_comma = vec![false; self.columns.len()];
+        for (column, cell) in self.records.iter().take(FIRST).flat_map(Record::cells) {
+            has_comma[column] |= text_of(cell).is_some_and(|text| text.contains(','));
+        }
+        for column in (0..self.columns.len()).filter(|&column| has_comma[column]) {
+            let cells = self.records.iter().filter_map(|record| record.get(column));
+            // A number may stand for one word.
+            let is_word_or_list =
+                |cell: &&Cell<'_>| !cell.is_empty() && !matches!(cell, Cell::Number(_));
+            let texts: Option<Vec<&str>> = cells.filter(is_word_or_list).map(text_of).collect();
+            let Some(texts) = texts.filter(|texts| !texts.is_empty()) else {
+                continue;
+            };
+            let several = texts.iter().filter(|text| text.contains(',')).count();
+            let words = || texts.iter().copied().flat_map(joined);
+            if several * SEVERAL < texts.len() || !words().all(is_word) {
+                continue;
+            }
+            let different = words().collect::<FxHashSet<_>>().len();
+            if different * SEVERAL > texts.len() {
+                continue;
+            }
+            for record in &mut self.records {
+                for (at, cell) in &mut record.cells {
+                    let text = text_of(cell).filter(|_| *at == column && !cell.is_empty());
+                    if let Some(text) = text {
+                        *cell = Cell::Joined(text);
+                    }
+                }
+            }
+        }
     }
 
     /// Takes what stands for a missing number out of the columns of numbers: `NA`.
@@ -520,6 +575,9 @@ impl<'d> Collection<'d> {
 fn with_inner(mut collections: Vec<Collection<'_>>) -> Vec<Collection<'_>> {
     /// Most lists of one collection.
     const MOST: usize = 4;
+    for one in collections.iter_mut().take(MOST) {
+        one.maps = one.maps_of_objects();
+    }
     let outer = collections.iter().enumerate().take(MOST);
     let inner: Vec<Collection<'_>> = outer.flat_map(|(at, one)| one.inner(at)).collect();
     collections.extend(inner.into_iter().take(MOST));
@@ -532,12 +590,13 @@ impl<'d> Collection<'d> {
         // How many records have a list of objects in each column, and how many objects there are.
         let mut held = vec![(0, 0); self.columns.len()];
         for (column, cell) in self.records.iter().flat_map(Record::cells) {
-            if let Cell::List(items) = cell
-                && items.iter().all(Json::is_object)
-            {
-                held[column].0 += 1;
-                held[column].1 += items.len();
-            }
+            let count = match cell {
+                Cell::List(items) if items.iter().all(Json::is_object) => items.len(),
+                Cell::Members(members) if self.maps.contains(&column) => members.len(),
+                _ => continue,
+            };
+            held[column].0 += 1;
+            held[column].1 += count;
         }
         let is_inner = |column: usize| {
             let (records, items) = held[column];
@@ -552,6 +611,38 @@ impl<'d> Collection<'d> {
             ..inner
         });
         inner.collect()
+    }
+
+    /// The columns whose values are objects with objects as members, most of which have keys of their
+    /// own: the functions of each file.
+    fn maps_of_objects(&self) -> Vec<usize> {
+        let mut keys: FxHashMap<usize, (usize, FxHashSet<&str>)> = FxHashMap::default();
+        let mut others = vec![false; self.columns.len()];
+        for (column, cell) in self.records.iter().flat_map(Record::cells) {
+            match cell {
+                Cell::Members(members) if members.iter().all(|(_, value)| value.is_object()) => {
+                    let seen = keys.entry(column).or_default();
+                    seen.0 += members.len();
+                    seen.1.extend(members.iter().map(|(key, _)| &**key));
+                }
+                _ => others[column] = true,
+            }
+        }
+        let is_map = |&column: &usize| {
+            let (all, different) = &keys[&column];
+            !others[column] && *all >= LEAST_RECORDS * 2 && different.len() * 2 > *all
+        };
+        let mut maps: Vec<usize> = keys.keys().copied().filter(is_map).collect();
+        maps.sort_unstable();
+        maps
+    }
+
+    /// Whether a column is a member of a map.
+    pub(super) fn is_in_map(&self, column: usize) -> bool {
+        self.maps.iter().any(|&map| {
+            let rest = self.columns[column].strip_prefix(&*self.columns[map]);
+            rest.is_some_and(|rest| rest.starts_with('.'))
+        })
     }
 
     /// Returns the objects in the lists of a column, each with what tells its outer record.
@@ -571,16 +662,25 @@ impl<'d> Collection<'d> {
         };
         let outer = self.names();
         for record in &self.records {
-            let Some(Cell::List(items)) = record.get(column) else {
-                continue;
+            let count = match record.get(column) {
+                Some(Cell::List(items)) => {
+                    for item in *items {
+                        inner.add(None, item);
+                    }
+                    items.len()
+                }
+                Some(Cell::Members(members)) => {
+                    for (key, item) in *members {
+                        inner.add(Some(key), item);
+                    }
+                    members.len()
+                }
+                _ => continue,
             };
-            for item in *items {
-                inner.add(None, item);
-            }
             let Some(name) = outer.and_then(|outer| record.get(outer)) else {
                 continue;
             };
-            let at = inner.records.len() - items.len();
+            let at = inner.records.len() - count;
             let Some(place) = inner.outer_column(outer.map_or("", |outer| &self.columns[outer]))
             else {
                 continue;
@@ -597,7 +697,8 @@ impl<'d> Collection<'d> {
     pub(super) fn has_own(&self, column: usize, other: &Self) -> bool {
         let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_lowercase();
         let name = last(&self.columns[column]);
-        other.columns.iter().all(|one| last(one) != name)
+        let mut others = (0..other.columns.len()).filter(|&column| !other.is_in_map(column));
+        others.all(|column| last(&other.columns[column]) != name)
     }
 
     /// The first column whose texts differ from record to record.

@@ -149,6 +149,7 @@ fn answer_of(
                     && !(one.is_outer_name(column) && is_compared(column))
             };
             match is_told {
+                true if plan.asks_collection && !plans[outer].1.asks_collection => true,
                 true => plan.told().any(is_own),
                 false => plan.used().any(is_own),
             }
@@ -187,12 +188,21 @@ fn answer_of(
         .filter(|(is_answer, plan, _)| *is_answer || !plan.further.is_empty())
         .filter(|(_, plan, one)| is_meant(plan, one))
         .max_by_key(|(is_answer, plan, one)| {
-            let is_listed = one.outer.is_some() && plan.names_collection;
+            // `which functions` asks for the members of the maps in each record.
+            let is_map = one.columns.first().is_some_and(|name| name == KEY);
+            let is_listed =
+                one.outer.is_some() && plan.names_collection && !(plan.asks_collection && is_map);
             let is_named_list = usize::from(is_named_list(plan, one)) * NAMED_LIST;
             let fit = plan.fit() + usize::from(one.has_names()) + is_named_list;
             let fit = fit - usize::from(is_listed);
             let size = (one.columns.len() > 1, one.records.len());
-            (*is_answer, fit, one.outer.is_some(), size)
+            (
+                *is_answer,
+                fit,
+                one.outer.is_some(),
+                plan.asks_collection,
+                size,
+            )
         });
     let (is_answer, plan, collection) = best?;
     let mut plan = plan.clone();

@@ -745,7 +745,7 @@ impl Reader<'_, '_> {
         let is_list = cells
             .filter_map(|record| record.get(column))
             .all(|cell| match cell {
-                Cell::List(_) | Cell::Members(_) => {
+                Cell::List(_) | Cell::Joined(_) | Cell::Members(_) => {
                     is_shared |=
                         cell.any(|item| !item.is_empty() && !known.insert(item.to_owned()));
                     true

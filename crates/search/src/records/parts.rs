@@ -127,6 +127,23 @@ impl Reader<'_, '_> {
         records.any(|record| record.cells().any(|(_, cell)| test.holds(cell)))
     }
 
+    /// Joins names with `and` between them that are one name in a value: `Hail and Ride`.
+    fn joined_names(&self, names: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
+        let mut joined: Vec<(usize, usize)> = Vec::new();
+        for (start, end) in names {
+            let before = joined.last_mut().filter(|(first, before)| {
+                let between = &self.question[*before..start];
+                let whole = || Test::Contains(self.question[*first..end].to_owned());
+                [" and ", " & "].contains(&between) && self.is_held(&whole())
+            });
+            match before {
+                Some(before) => before.1 = end,
+                None => joined.push((start, end)),
+            }
+        }
+        joined
+    }
+
     /// Names, quoted texts and identifiers that are a part of values.
     pub(super) fn parts(&mut self) {
         let literals = LITERAL.captures_iter(self.question).filter_map(|found| {
@@ -137,6 +154,7 @@ impl Reader<'_, '_> {
         let names = NAME
             .find_iter(self.question)
             .map(|name| (name.start(), name.end()));
+        let names = self.joined_names(names.collect()).into_iter();
         let names = names.map(|(start, end)| (start, end, false));
         let all: Vec<(usize, usize, bool)> = literals.chain(names).collect();
         for (start, end, is_literal) in all {

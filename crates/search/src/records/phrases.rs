@@ -637,3 +637,89 @@ fn codes_counts_and_values_that_are_not_given() {
         30 of 60 in .comments[] have sub = LG??:
     ");
 }
+
+/// Coverage of files, each with a map of functions.
+fn coverage() -> String {
+    let of = |lines: usize| json!({"summary": {"num_statements": lines}, "missing_lines": vec![7; lines % 9]});
+    let files: serde_json::Map<String, Value> = (0..9)
+        .map(|file: usize| {
+            let functions = (0..5).map(|i| (format!("f{file}_{i}"), of(file * 3 + i * 5)));
+            let functions = functions.chain([(String::new(), of(90 + file))]);
+            let mut one = of(100 + file);
+            one["functions"] = Value::Object(functions.collect());
+            (format!("src/m{file}.py"), one)
+        })
+        .collect();
+    json!({"files": files}).to_string()
+}
+
+#[test]
+fn maps_inside_of_records_and_lists_in_texts() {
+    let questions = [
+        "Which three named functions have the most missing lines?",
+        "top 3 named functions by num_statements",
+        "files with the most missing lines",
+        "functions with more than 30 num_statements",
+    ];
+    assert_snapshot!(heads(&coverage(), ContentKind::Json, &questions), @"
+    Which three named functions have the most missing lines?
+        45 of 54 in .files[].functions[] have key present; largest missing_lines first:
+    top 3 named functions by num_statements
+        45 of 54 in .files[].functions[] have key present; largest summary.num_statements first:
+    files with the most missing lines
+        9 of 9 in .files[]; largest missing_lines first:
+    functions with more than 30 num_statements
+        9 of 9 in .files[] have summary.num_statements > 30:
+    ");
+    let rows: String = (0..48)
+        .map(|i: usize| {
+            let codes = ["200", "200,404", "201,410,422", "204,404,410"][i % 7 % 4];
+            let stop = [
+                "Kent State School",
+                "State School - Hail and Ride",
+                "Ross St",
+            ][i % 5 % 3];
+            format!("op{i}\t{codes}\t{stop}\n")
+        })
+        .collect();
+    let text = format!("operation\tresponses\tstop_name\n{rows}");
+    let questions = [
+        "Which operations can answer 410?",
+        "responses 201 or 204",
+        "responses contains 404 or 422",
+        "operations with the most responses",
+        "most frequent responses",
+        "State School in the name but not Hail and Ride",
+    ];
+    assert_snapshot!(heads(&text, ContentKind::Tsv, &questions), @r#"
+    Which operations can answer 410?
+        20 of 48 records have responses = 410:
+    responses 201 or 204
+        20 of 48 records have responses = 201 or 204:
+    responses contains 404 or 422
+        34 of 48 records have responses = 404 or 422:
+    operations with the most responses
+        48 of 48 records; largest responses first:
+    most frequent responses
+        48 of 48 records; 6 different responses, most frequent first:
+    State School in the name but not Hail and Ride
+        19 of 48 records have stop_name with "State School", stop_name not with "Hail and Ride":
+    "#);
+    let zone = |i: usize| json!({"name": format!("Zone {i}"), "countries": vec!["A"; i % 3 + 1]});
+    let land = |i: usize| json!({"name": format!("Land {i}"), "zones": vec!["Z"; i % 5]});
+    let zones: serde_json::Map<String, Value> =
+        (0..20).map(|i| (format!("z{i}"), zone(i))).collect();
+    let lands: serde_json::Map<String, Value> =
+        (0..12).map(|i| (format!("l{i}"), land(i))).collect();
+    let text = json!({"zones": zones, "countries": lands}).to_string();
+    let questions = [
+        "Which two countries have the most zones?",
+        "zones with most countries",
+    ];
+    assert_snapshot!(heads(&text, ContentKind::Json, &questions), @"
+    Which two countries have the most zones?
+        12 of 12 in .countries[]; largest zones first:
+    zones with most countries
+        20 of 20 in .zones[]; largest countries first:
+    ");
+}

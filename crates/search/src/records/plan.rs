@@ -35,6 +35,8 @@ pub(super) struct Plan {
     pub(super) named: Vec<usize>,
     /// The columns of conditions, order and figures that it names in full.
     pub(super) told: Vec<usize>,
+    /// Whether what it asks for is what the list is called: `which functions` for `.functions[]`.
+    pub(super) asks_collection: bool,
     /// Whether it names the list itself.
     pub(super) names_collection: bool,
     /// Whether its words are the whole name of the list.
@@ -231,6 +233,10 @@ pub(super) fn plan(question: &str, collection: &Collection<'_>) -> Plan {
     reader.plan.asked = free.map(|(word, _)| word.stem.clone()).collect();
     let is_last = |word: &Word| last.contains(&word.stem);
     reader.plan.names_collection = words.iter().any(is_last);
+    reader.plan.asks_collection = reader
+        .subject_words(question.len())
+        .into_iter()
+        .any(is_last);
     let is_said = |stem: &String| words.iter().any(|word| word.stem == *stem);
     let is_outer = collection.outer.is_none() && !last.is_empty();
     reader.plan.names_whole_collection = is_outer && last.iter().all(is_said);

@@ -122,7 +122,8 @@ pub(super) fn kinds(collection: &Collection<'_>) -> Vec<ColumnKind> {
         let many = within
             .get(&parent(column))
             .is_some_and(|&count| count >= MAP);
-        kind.is_usual = !is_rare[column] || parent(column).is_none() || !many;
+        kind.is_usual = (!is_rare[column] || parent(column).is_none() || !many)
+            && !collection.is_in_map(column);
     }
     kinds
 }

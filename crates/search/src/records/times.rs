@@ -105,16 +105,19 @@ impl Reader<'_, '_> {
             && named.all(|column| self.kinds[column].is_text() && !self.has_lists(column))
     }
 
+    /// The first words of the question, before byte `before`, that say what is asked for.
+    pub(super) fn subject_words(&self, before: usize) -> Vec<&Word> {
+        let subject = self.subject().unwrap_or(before);
+        let words = self.words.iter();
+        let words = words.filter(|word| word.start >= subject && word.end <= before);
+        let words = words.take_while(|word| !is_stop_word(&word.lower));
+        words.take(REACH).collect()
+    }
+
     /// The column with values that several records share that the first words of the question, before
     /// byte `before`, ask for.
     pub(super) fn asked_column(&self, before: usize) -> Option<usize> {
-        let subject = self.subject()?;
-        let words = self
-            .words
-            .iter()
-            .filter(|word| word.start >= subject && word.end <= before);
-        let words = words.take_while(|word| !is_stop_word(&word.lower));
-        let words: Vec<&Word> = words.take(REACH).collect();
+        let words = self.subject_words(before);
         let is_fit = |column: usize| {
             let kind = self.kinds[column];
             (kind.is_text() || self.is_code(column))

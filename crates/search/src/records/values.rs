@@ -466,7 +466,7 @@ impl Reader<'_, '_> {
         let cell = cells.find_map(|record| record.get(column));
         !is_stop_word(&self.words[first].lower)
             && self.has_lists(column)
-            && (is_code || matches!(cell, Some(Cell::List(_))))
+            && (is_code || matches!(cell, Some(Cell::List(_) | Cell::Joined(_))))
             && beside.any(|at| alike(&self.words[at].stem, name))
     }
 
@@ -500,7 +500,7 @@ impl Reader<'_, '_> {
         let mut all = 0;
         for cell in (self.collection.records.iter()).filter_map(|record| record.get(column)) {
             // The keys of an object are no labels.
-            if !matches!(cell, Cell::List(_) | Cell::Text(_)) {
+            if !matches!(cell, Cell::List(_) | Cell::Joined(_) | Cell::Text(_)) {
                 return false;
             }
             cell.any(|item| {
