@@ -662,7 +662,7 @@ impl Reader<'_, '_> {
     pub(super) fn named(&mut self) {
         let used: FxHashSet<usize> = self.plan.conditions.iter().map(|one| one.column).collect();
         let mut named: Vec<(f64, usize)> = (0..self.columns.len())
-            .filter(|column| !used.contains(column))
+            .filter(|&column| !used.contains(&column) && !self.collection.is_in_map(column))
             .map(|column| (self.naming(column, 0, usize::MAX / 4), column))
             .filter(|&(score, _)| score > 0.3)
             .collect();

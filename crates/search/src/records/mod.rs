@@ -195,6 +195,7 @@ fn answer_of(
             let is_named_list = usize::from(is_named_list(plan, one)) * NAMED_LIST;
             let fit = plan.fit() + usize::from(one.has_names()) + is_named_list;
             let fit = fit - usize::from(is_listed);
+            let fit = fit + usize::from(is_map && one.outer.is_some() && plan.asks_collection);
             let size = (one.columns.len() > 1, one.records.len());
             (
                 *is_answer,
