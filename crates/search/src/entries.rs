@@ -35,14 +35,14 @@ const LIGHT: &str = "again already anything area around away both called everyth
 /// A word may be in several groups.
 const SYNONYMS: &str = "
     create make new add generate build
-    delete remove erase drop discard destroy
+    delete remove erase drop discard destroy forget wipe purge scrap strike
     read get view display fetch retrieve load open print contents
     list enumerate
-    search find look query lookup seek
-    update edit change modify replace alter patch
+    search find look query lookup seek track locate hunt
+    update edit change modify replace alter patch swap substitute turn touch
     write save store record persist
-    remember memory memorize store knowledge
-    fact observation note information
+    remember memory memorize store knowledge recall know known
+    fact observation note information jot remark
     copy duplicate clone
     directory folder
     page website site url web
@@ -56,15 +56,15 @@ const SYNONYMS: &str = "
     stop close end quit kill terminate cancel
     sum add plus total
     time date clock
-    person people user contact entity
+    person people user contact entity card profile record entry
     thing item object entity node
     topic subject entity node
-    relation link edge connection relationship
+    relation link edge connection relationship tie bond
     mail email message
     ticket issue bug
     comment reply note message
     button link control element widget
-    directory tree structure subfolder subdirectory
+    directory tree structure subfolder subdirectory nested recursive beneath hierarchy
     error failure problem
     upload attach
     download export
@@ -82,8 +82,8 @@ const SYNONYMS: &str = "
     select choose pick option
     select dropdown menu combobox
     move put rename
-    accept confirm dismiss handle
-    dialog alert popup prompt confirmation
+    accept confirm dismiss handle ok okay
+    dialog alert popup popped prompt confirmation
     field box input textbox form
     video film movie clip record
     weather forecast temperature
@@ -91,25 +91,37 @@ const SYNONYMS: &str = "
     sound audio media music image picture
     verify check assert ensure confirm test validate sure
     visible seen appear display
-    wait sleep pause delay
+    wait sleep pause delay hold until appear
     undo revert reset unstage restore rollback
     load import restore
-    switch checkout change
+    switch checkout change hop jump
     fix correct repair edit
     calculate compute sum
     config configuration setting option preference
-    info metadata size bytes large largest big biggest
+    info metadata size bytes large largest big biggest heavy heaviest
     highlight frame outline border mark
-    echo repeat
-    mock stub fake simulate
+    echo repeat verbatim
+    mock stub fake simulate pretend dummy sample
     scroll wheel
-    mouse pointer cursor
+    mouse pointer cursor hover
     coordinate position location point
     log history latest recent newest oldest last
-    request call api
+    request call api network traffic
     env environment variable
     file document
     entire whole full complete
+    allow permit access accessible reach
+    commit save
+    stage add index prepare ready
+    status touched untracked dirty
+    console javascript js script error log
+    network internet offline online connection
+    long slow lengthy
+    research study investigate dig
+    compress zip gzip gz pack archive squeeze
+    toggle switch turn enable disable flip
+    notification notice update subscription
+    several multiple many batch
 ";
 
 /// A word of a query.
@@ -146,6 +158,7 @@ impl Asked {
             .filter(|word| says(word))
             .cloned()
             .chain(undone)
+            .chain(meant(task).map(|word| stems.stem(word)))
             .collect();
         if asked.is_empty() {
             asked = all;
@@ -169,6 +182,45 @@ fn undone(task: &str) -> impl Iterator<Item = String> {
         let done = next.find(|word| word.to_lowercase().ends_with("ed"));
         done.filter(|_| is_not).map(|word| format!("un{word}"))
     })
+}
+
+/// Returns words for what a task names by an example: a revision, several files, a sum.
+fn meant(task: &str) -> impl Iterator<Item = &'static str> {
+    let tokens = task.split(|c: char| c.is_whitespace() || ",;:?!\"'()".contains(c));
+    let tokens = tokens.map(|token| token.trim_end_matches('.'));
+    let is_hash = |token: &&str| {
+        (7..=40).contains(&token.len())
+            && token
+                .bytes()
+                .all(|byte| byte.is_ascii_hexdigit() && !byte.is_ascii_uppercase())
+            && token.contains(|c: char| c.is_ascii_digit())
+            && token.contains(|c: char| c.is_ascii_alphabetic())
+    };
+    let is_tag = |token: &&str| {
+        let number = token.strip_prefix('v').unwrap_or_default();
+        number.contains('.')
+            && number
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b'.')
+    };
+    let is_file = |token: &&str| {
+        let name = token.rsplit('/').next().unwrap_or_default();
+        let parts = name.rsplit_once('.');
+        parts.is_some_and(|(stem, ending)| {
+            !stem.is_empty() && ending.starts_with(|c: char| c.is_ascii_alphabetic())
+        })
+    };
+    let is_number = |token: &&str| token.parse::<f64>().is_ok();
+    let count = |is: &dyn Fn(&&str) -> bool| tokens.clone().filter(|token| is(token)).count();
+    let has_path = task.contains('/');
+    let all = [
+        ("revision", count(&is_hash) + count(&is_tag) > 0),
+        ("multiple", count(&is_file) > 1),
+        ("sum", count(&is_number) > 1 && !has_path),
+    ];
+    all.into_iter()
+        .filter(|(_, holds)| *holds)
+        .map(|(word, _)| word)
 }
 
 /// A field of an entry: its text and its weight.
@@ -345,6 +397,21 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn examples_in_a_task_say_what_is_meant() {
+        let cases = [
+            ("What did 4be71d0 change?", vec!["revision"]),
+            ("the file as it was at v1.9", vec!["revision"]),
+            ("show a.md and /srv/b.md at once", vec!["multiple"]),
+            ("1264 and 389 together", vec!["sum"]),
+            ("lines 10 to 20 of /srv/a.log", vec![]),
+            ("deadbeef and 20261127 are words and a date", vec![]),
+        ];
+        for (task, want) in cases {
+            assert_eq!(meant(task).collect::<Vec<_>>(), want, "{task}");
+        }
+    }
 
     #[test]
     fn the_entry_with_the_rare_words_comes_first() {
