@@ -4,6 +4,7 @@ use regex::Captures;
 use spillgate_text::is_year;
 
 use super::cell::Cell;
+use super::flags::BRACKETED;
 use super::pattern::{DIGIT, Pattern};
 use super::quantity::{bytes as bytes_of, quantity, seconds};
 use super::reader::Reader;
@@ -391,7 +392,15 @@ impl Reader<'_, '_> {
             _ => None,
         };
         let year = self.column_of_year(whole.start(), whole.end());
-        let best = year.or_else(|| self.told_before(whole.start(), whole.as_str(), fit));
+        // `American Indian (percamerindan)`
+        let in_brackets = || {
+            let mut names = BRACKETED.captures_iter(self.question);
+            let column = names.find_map(|found| self.column_called(found.get(1)?.as_str()));
+            column.filter(|&column| fit(column))
+        };
+        let best = year
+            .or_else(in_brackets)
+            .or_else(|| self.told_before(whole.start(), whole.as_str(), fit));
         let best = best.or_else(|| self.directly_behind(whole.start(), whole.end(), fit));
         let best = best.or_else(|| self.best_column(whole.start(), fit));
         if best.is_none()

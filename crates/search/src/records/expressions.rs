@@ -7,6 +7,7 @@ use super::pattern::Pattern;
 use super::reader::Reader;
 use super::terms::squeezed;
 use super::test::Test;
+use crate::words::Stems;
 
 /// What stands around a quoted text.
 const QUOTES: [char; 3] = ['"', '\'', '`'];
@@ -94,14 +95,27 @@ impl Reader<'_, '_> {
     }
 
     /// The column with this name, or with this last step of its name.
-    fn column_called(&self, name: &str) -> Option<usize> {
+    pub(super) fn column_called(&self, name: &str) -> Option<usize> {
         let name = squeezed(name);
         let is_whole = |column: &String| squeezed(column) == name;
         let is_last = |column: &String| squeezed(column.rsplit('.').next().unwrap_or("")) == name;
         let columns = &self.collection.columns;
         let whole = columns.iter().position(is_whole);
         let last = || columns.iter().position(is_last);
-        whole.or_else(last).filter(|_| !name.is_empty())
+        // `severity` for `issue_severity`, if no other column ends so.
+        let stemmed = Stems::new().stem(&name);
+        let ends = || {
+            let is_end = |column: &usize| {
+                let stems = &self.columns[*column];
+                stems.len() > 1 && stems.last().is_some_and(|stem| *stem == stemmed)
+            };
+            let mut all = (0..columns.len()).filter(is_end);
+            all.next().filter(|_| all.next().is_none())
+        };
+        whole
+            .or_else(last)
+            .or_else(ends)
+            .filter(|_| !name.is_empty())
     }
 
     /// What a value behind a sign asks for, whether it must not hold, and where the last value ends;

@@ -247,9 +247,15 @@ impl Reader<'_, '_> {
         const BETWEEN: [&str; 7] = ["is", "are", "set", "to", "equal", "equals", "value"];
         let mut words = self.words.iter().enumerate().skip(at);
         let (at, word) = words.find(|(_, word)| !BETWEEN.contains(&&*word.lower))?;
+        // `no` may deny what follows.
+        let is_last = || {
+            let behind = self.question[word.end..].trim_start();
+            behind.is_empty() || behind.starts_with([',', ';', '?', '.', ')'])
+        };
         match &*word.lower {
-            "true" => Some((true, at)),
+            "true" | "yes" => Some((true, at)),
             "false" => Some((false, at)),
+            "no" if is_last() => Some((false, at)),
             _ => None,
         }
     }

@@ -820,11 +820,17 @@ fn walk<'d>(
 }
 
 /// Returns whether the members of an object are records of one kind, rather than the members of one
-/// record: all objects with a common key, or many texts.
+/// record: all objects with a common key, many texts, or many lists of texts.
 fn are_alike(members: &[(Cow<'_, str>, Json<'_>)]) -> bool {
     const MANY: usize = 10;
     let objects = members.iter().filter(|(_, value)| value.is_object());
     let texts = members.iter().filter(|(_, value)| value.is_text());
+    let is_list =
+        |value: &Json<'_>| matches!(value, Json::List(items) if items.iter().all(Json::is_text));
+    let lists = members.iter().filter(|(_, value)| is_list(value));
+    if lists.count() == members.len() && members.len() >= MANY {
+        return true;
+    }
     objects.count() * 10 >= members.len() * 9 && members.len() >= LEAST_RECORDS * 2
         || texts.count() == members.len() && members.len() >= MANY
 }

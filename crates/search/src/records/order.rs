@@ -161,14 +161,14 @@ impl Reader<'_, '_> {
         let names = |at: usize| {
             let stem = &self.words[at].stem;
             let is_key = ["key", "name"].contains(&&**stem);
-            let mut columns = 0..self.columns.len();
-            columns.find(|&column| {
-                self.columns[column].contains(stem)
-                    || is_key && self.collection.columns[column] == KEY
-            })
+            let named = self.columns.iter().position(|stems| stems.contains(stem));
+            let key = || self.collection.columns.iter().position(|name| name == KEY);
+            named.or_else(|| key().filter(|_| is_key))
         };
         // `by length of title`, `by title length`, `titles by length`
-        let behind = (at + 1..self.words.len().min(at + 4)).filter(|_| word(at + 1) == "of");
+        let is_call = self.question[self.words[at].end..].starts_with('(');
+        let has_name = is_call || word(at + 1) == "of";
+        let behind = (at + 1..self.words.len().min(at + 4)).filter(|_| has_name);
         let column = behind.chain(by + 1..at).chain(0..by).find_map(names)?;
         let is_rising = ["asc", "ascending", "shortest"]
             .iter()

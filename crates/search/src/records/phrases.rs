@@ -723,3 +723,79 @@ fn maps_inside_of_records_and_lists_in_texts() {
         20 of 20 in .zones[]; largest countries first:
     ");
 }
+
+#[test]
+fn names_that_are_columns_or_explain() {
+    let all: Vec<Value> = (0..60)
+        .map(|i: usize| {
+            let mut one = json!({
+                "district": format!("{i}-North"),
+                "Joly": i * 7 % 53,
+                "Bergeron": i * 11 % 47,
+                "winner": (["Joly", "Bergeron", "Coderre"][i % 3]),
+                "status": ([200, 404, 301][i % 7 % 3]),
+                "area": i % 9,
+                "perc_native": i % 13,
+                "freeTier": i.is_multiple_of(2),
+                "burstable": i % 3 < 2,
+                "issue_severity": (["LOW", "MEDIUM"][i % 5 / 3]),
+                "name": (["Public Holiday", "Labour Day", "Boxing Day"][i % 4 % 3]),
+                "path": format!("/p{i}/license"),
+            });
+            if i % 8 < 7 {
+                one["url"] = json!(format!("https://a.example/{i}/LICENSE"));
+            }
+            one
+        })
+        .collect();
+    let text = Value::from(all).to_string();
+    let questions = [
+        "In which two districts did Joly get the most?",
+        "sort by Joly desc limit 2",
+        "winner Joly",
+        "Which were requested but not found (404)?",
+        "Which are more than 11 percent native (perc_native)?",
+        "freeTier yes, burstable no",
+        "severity = MEDIUM",
+        "Which license ids have no url?",
+        "order by length(district) desc limit 2",
+        "public holidays with winner Coderre",
+    ];
+    assert_snapshot!(heads(&text, ContentKind::Json, &questions), @"
+    In which two districts did Joly get the most?
+        60 of 60 in .[]; largest Joly first:
+    sort by Joly desc limit 2
+        60 of 60 in .[]; largest Joly first:
+    winner Joly
+        20 of 60 in .[] have winner = Joly:
+    Which were requested but not found (404)?
+        17 of 60 in .[] have status = 404:
+    Which are more than 11 percent native (perc_native)?
+        4 of 60 in .[] have perc_native > 11:
+    freeTier yes, burstable no
+        10 of 60 in .[] have burstable = false, freeTier = true:
+    severity = MEDIUM
+        24 of 60 in .[] have issue_severity = MEDIUM:
+    Which license ids have no url?
+        7 of 60 in .[] have url absent:
+    order by length(district) desc limit 2
+        60 of 60 in .[]; longest district first:
+    public holidays with winner Coderre
+        10 of 60 in .[] have name = Public Holiday, winner = Coderre:
+    ");
+    let ports: serde_json::Map<String, Value> = (0..20)
+        .map(|i| {
+            (
+                format!("{i}/tcp"),
+                json!([format!("svc{i}"), (["MySQL proxy", "Web"][i % 3 / 2])]),
+            )
+        })
+        .collect();
+    let text = Value::Object(ports).to_string();
+    assert_snapshot!(heads(&text, ContentKind::Json, &["entries with MySQL", "svc4"]), @r#"
+    entries with MySQL
+        14 of 20 in .[] have value with "MySQL":
+    svc4
+        no table
+    "#);
+}

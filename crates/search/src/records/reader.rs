@@ -259,12 +259,17 @@ impl Reader<'_, '_> {
             let before = at.checked_sub(1).map(|at| &*self.words[at].lower);
             before.and_then(|before| stem.strip_prefix(before)) == Some(word(at))
         };
+        // `are` does not name an area.
+        let is_named = |word: &Word, stem: &str| match is_stop_word(&word.lower) {
+            true => word.stem == stem,
+            false => alike(&word.stem, stem),
+        };
         let held = stems.iter().filter(|stem| {
             let mut near = self.words.iter().enumerate();
             near.any(|(at, word)| {
                 free(at)
                     && near_to(&word)
-                    && (alike(&word.stem, stem) || is_joined(at, stem))
+                    && (is_named(word, stem) || is_joined(at, stem))
                     && !self.is_in_other_name(at, stems)
             })
         });
@@ -370,6 +375,14 @@ impl Reader<'_, '_> {
         first || behind.windows(2).any(|pair| pair == ["left", "out"])
     }
 
+    /// Whether word `at` alone in brackets explains the words before: `not found (404)`.
+    fn is_explaining(&self, at: usize) -> bool {
+        let (start, end) = (self.words[at].start, self.words[at].end);
+        let before = self.question[..start].strip_suffix('(').map(str::trim_end);
+        self.question[end..].starts_with(')')
+            && before.is_some_and(|before| !before.ends_with(" in") && !before.ends_with(" not"))
+    }
+
     /// Whether the words before word `at` say that it is not meant.
     pub(super) fn is_denied(&self, at: usize) -> bool {
         const WINDOW: usize = 2;
@@ -382,6 +395,9 @@ impl Reader<'_, '_> {
         let before = self.question[..self.words[at].start].trim_end();
         if before.ends_with("!=") || before.ends_with('≠') {
             return true;
+        }
+        if self.is_explaining(at) {
+            return false;
         }
         let word = |back: usize| at.checked_sub(back).map(|at| &*self.words[at].lower);
         let is_small = |back: &usize| word(*back).is_some_and(|word| SMALL.contains(&word));

@@ -141,9 +141,9 @@ fn questions() {
         What is the meaning of life?
             no table
         Which products are not in Kitchen?
-            10 of 40 in .products[] have category.name != Kitchen: | id, name, version, note, category.name, country, discontinued, price, released, unitsInStock | p-0, Thing 0, 1.0.0, seen, Garden Tools, FR, false, 0.0, 2000-03-01, 0
+            10 of 40 in .products[] have category.name != Kitchen: | id, name, version, category.name, country, discontinued, note, price, released, unitsInStock | p-0, Thing 0, 1.0.0, Garden Tools, FR, false, seen, 0.0, 2000-03-01, 0
         Which products are not discontinued and cost more than fifty?
-            6 of 40 in .products[] have price > 50, discontinued != true: | id, name, version, note, price, discontinued, category.name, country, released, unitsInStock | p-34, Thing 34, 1.34.0, , 51.0, false, Kitchen, FR, 2004-03-01, 6
+            6 of 40 in .products[] have price > 50, discontinued != true: | id, name, version, price, discontinued, category.name, country, note, released, unitsInStock | p-34, Thing 34, 1.34.0, 51.0, false, Kitchen, FR, , 2004-03-01, 6
         products without a note
             35 of 40 in .products[] have note absent: | id, name, version | p-1, Thing 1, 1.1.0
         How many products have no note?

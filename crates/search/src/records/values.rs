@@ -268,7 +268,12 @@ impl Reader<'_, '_> {
             if self.taken[first..=last].iter().any(|&taken| taken) {
                 continue;
             }
-            let is_negated = is_opposite || self.is_excluded(first) || self.is_set_aside(last);
+            if first == last && self.is_ordered_by(first) {
+                continue;
+            }
+            let is_none = first > 0 && self.words[first - 1].lower == "no";
+            let is_negated =
+                is_opposite || is_none || self.is_excluded(first) || self.is_set_aside(last);
             let at = self.words[first].start;
             let all = self.collection.records.len();
             let is_number = (self.words[first].lower.bytes()).all(|byte| byte.is_ascii_digit());
@@ -322,12 +327,15 @@ impl Reader<'_, '_> {
             let behind = self.question[self.words[last].end..].trim_start();
             let is_code = |rest: &str| rest.bytes().take(2).all(|byte| byte.is_ascii_uppercase());
             let has_code = behind.strip_prefix('(').is_some_and(is_code);
-            let is_weak = first == last && !is_same || has_code;
             // `licenses` is no `/LICENSE` at the end of a path.
             let asked = &self.question[at..self.words[last].end];
+            let is_other_form = first < last && !asked.eq_ignore_ascii_case(&text);
+            let is_weak = first == last && !is_same || is_other_form || has_code;
             let is_other = !asked.eq_ignore_ascii_case(&text) || self.is_hyphened(first);
             let is_what = first == last && is_generic(&self.words[first].lower);
-            if is_end && (is_other && first == last || is_what) {
+            // Nor does `license` mean `/LICENSE`, or what most paths end with.
+            let is_usual = held.ends * 2 > all || asked != text;
+            if is_end && ((is_other || is_usual) && first == last || is_what) {
                 continue;
             }
             if is_end {
@@ -339,27 +347,32 @@ impl Reader<'_, '_> {
             if !is_negated && self.pair(column, others.min(), &text, (first, last)) {
                 continue;
             }
-            let known = self
-                .plan
-                .conditions
-                .iter_mut()
-                .find_map(|one| match &mut one.test {
-                    Test::Is(texts) if one.column == column && one.is_negated == is_negated => {
-                        Some(texts)
-                    }
-                    _ => None,
-                });
-            match known {
-                Some(texts) => texts.push(text),
-                // A word in small letters may be something else than a name in large ones.
-                None if is_weak => self.add_weak(column, Test::Is(vec![text]), is_negated),
-                None => self.add(column, Test::Is(vec![text]), is_negated),
-            }
+            self.value(column, text, is_negated, is_weak);
             self.take(at, self.words[last].end);
             self.values_taken[first..=last].fill(true);
             if is_negated {
                 self.excluded.push(last);
             }
+        }
+    }
+
+    /// Adds the condition that a column has a value, or one of several. A word in small letters may be
+    /// something else than a name in large ones, so that its condition is weak.
+    fn value(&mut self, column: usize, text: String, is_negated: bool, is_weak: bool) {
+        let known = self
+            .plan
+            .conditions
+            .iter_mut()
+            .find_map(|one| match &mut one.test {
+                Test::Is(texts) if one.column == column && one.is_negated == is_negated => {
+                    Some(texts)
+                }
+                _ => None,
+            });
+        match known {
+            Some(texts) if texts.contains(&text) => {}
+            Some(texts) => texts.push(text),
+            None => self.push(column, Test::Is(vec![text]), is_negated, is_weak),
         }
     }
 
@@ -524,6 +537,18 @@ impl Reader<'_, '_> {
             let held = self.collection.records.iter().filter(|one| one.has(inner));
             text.contains(char::is_alphabetic) && held.count() * 2 > self.collection.records.len()
         })
+    }
+
+    /// Whether word `at` is the whole name of a column of amounts by which the question orders: `highest
+    /// Joly votes`.
+    fn is_ordered_by(&self, at: usize) -> bool {
+        let word = &self.words[at];
+        let asked = &self.question[word.start..word.end];
+        let names = |name: &String| name.rsplit('.').next() == Some(asked);
+        let column = self.collection.columns.iter().position(names);
+        let before = at.checked_sub(1).map_or("", |at| &*self.words[at].lower);
+        column.is_some_and(|column| self.is_numeric(column) && !self.has_lists(column))
+            && (before == "by" || self.asks_for_end())
     }
 
     /// Whether word `at` is a part of the name of a column: `python` in `requires_python`.
