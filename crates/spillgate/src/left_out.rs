@@ -25,7 +25,7 @@ pub(crate) struct UnreadSettings(Map<String, Value>);
 /// The error of a command or an option that needs a feature.
 pub(crate) fn failure(what: &str, feature: &str) -> Failure {
     let hint = format!(
-        "`cargo install --path crates/spillgate --features {feature}` builds it; `--features full` brings everything"
+        "`cargo install --locked --path crates/spillgate --features {feature}` builds it; `--features full` brings everything"
     );
     Failure::new(
         "left_out",

@@ -42,42 +42,42 @@ fn a_command_that_is_left_out_names_its_feature() {
     $ spillgate agent run --help
     2
     error: this build has no `agent`: it was made without the feature `agent`
-    hint: `cargo install --path crates/spillgate --features agent` builds it; `--features full` brings everything
+    hint: `cargo install --locked --path crates/spillgate --features agent` builds it; `--features full` brings everything
 
     $ spillgate auth https://mcp.example.com
     2
     error: this build has no `auth`: it was made without the feature `login`
-    hint: `cargo install --path crates/spillgate --features login` builds it; `--features full` brings everything
+    hint: `cargo install --locked --path crates/spillgate --features login` builds it; `--features full` brings everything
 
     $ spillgate serve --listen 127.0.0.1:0
     2
     error: this build has no `serve`: it was made without the feature `serve`
-    hint: `cargo install --path crates/spillgate --features serve` builds it; `--features full` brings everything
+    hint: `cargo install --locked --path crates/spillgate --features serve` builds it; `--features full` brings everything
 
     $ spillgate tools --root . --list
     2
     error: this build has no `tools`: it was made without the feature `tools`
-    hint: `cargo install --path crates/spillgate --features tools` builds it; `--features full` brings everything
+    hint: `cargo install --locked --path crates/spillgate --features tools` builds it; `--features full` brings everything
 
     $ spillgate fs-mcp
     2
     error: this build has no `fs-mcp`: it was made without the feature `tools`
-    hint: `cargo install --path crates/spillgate --features tools` builds it; `--features full` brings everything
+    hint: `cargo install --locked --path crates/spillgate --features tools` builds it; `--features full` brings everything
 
     $ spillgate ui --open
     2
     error: this build has no `ui`: it was made without the feature `ui`
-    hint: `cargo install --path crates/spillgate --features ui` builds it; `--features full` brings everything
+    hint: `cargo install --locked --path crates/spillgate --features ui` builds it; `--features full` brings everything
 
     $ spillgate mcp --http 0 -- true
     2
     error: this build has no `mcp --http`: it was made without the feature `serve`
-    hint: `cargo install --path crates/spillgate --features serve` builds it; `--features full` brings everything
+    hint: `cargo install --locked --path crates/spillgate --features serve` builds it; `--features full` brings everything
 
     $ spillgate --store s3://bucket/prefix ls
     2
     error: this build has no `--store s3://bucket/prefix`: it was made without the feature `objects`
-    hint: `cargo install --path crates/spillgate --features objects` builds it; `--features full` brings everything
+    hint: `cargo install --locked --path crates/spillgate --features objects` builds it; `--features full` brings everything
     ");
 }
 
