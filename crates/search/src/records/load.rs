@@ -630,7 +630,11 @@ impl<'d> Collection<'d> {
         }
         let is_map = |&column: &usize| {
             let (all, different) = &keys[&column];
-            !others[column] && *all >= LEAST_RECORDS * 2 && different.len() * 2 > *all
+            // A schema deep inside a record is no map.
+            !others[column]
+                && !self.columns[column].contains('.')
+                && *all >= LEAST_RECORDS * 2
+                && different.len() * 2 > *all
         };
         let mut maps: Vec<usize> = keys.keys().copied().filter(is_map).collect();
         maps.sort_unstable();

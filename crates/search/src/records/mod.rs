@@ -201,7 +201,7 @@ fn answer_of(
                 *is_answer,
                 fit,
                 one.outer.is_some(),
-                plan.asks_collection,
+                plan.asks_collection && plan.has_result(),
                 size,
             )
         });
