@@ -1,9 +1,8 @@
 //! Reads beginnings and patterns: `starting with windows-`, `under /nutlink/`, `19.2.x`.
 
-use super::expressions::FURTHER;
+use super::expressions::{FURTHER, unquoted};
 use super::pattern::Pattern;
 use super::reader::Reader;
-use super::terms::squeezed;
 use super::test::Test;
 
 pub(super) static BEGINNING: Pattern = Pattern::new(
@@ -24,11 +23,6 @@ pub(super) static BEGINNING: Pattern = Pattern::new(
 /// `num*`, `/txs/...`, `19.2.x`.
 pub(super) static PATTERN: Pattern = Pattern::new(&[&["*", "...", "…", ".x"]], || {
     r"(?:^|[\s(])([\w/.@-]*[\w/@-])(?:\*|\.\.\.|…|\.x\b)".into()
-});
-
-/// A further beginning behind one: `or video/`.
-pub(super) static OR: Pattern = Pattern::new(&[&["or", ","]], || {
-    r#"(?i)^\s*(?:,\s*(?:or\s+)?|or\s+)["'`]?([^\s"'`,?()]+)["'`]?"#.into()
 });
 
 /// `ending in .so`, `*.so`.
@@ -59,15 +53,9 @@ impl Reader<'_, '_> {
             self.inside(part.as_str(), part.start());
             return;
         };
-        let named = |column: &String| {
-            let last = column.rsplit('.').next().unwrap_or_default();
-            [column, last]
-                .map(squeezed)
-                .contains(&squeezed(name.as_str()))
-        };
         let text = part.as_str().trim_end_matches('.');
         let word = |at: usize| self.words.iter().find(|word| word.start == at);
-        let column = self.collection.columns.iter().position(named);
+        let column = self.column_called(name.as_str());
         // `files contain a function` is not about the names of the files.
         let is_last = |column: &usize| {
             let stem = word(name.start()).map(|word| &word.stem);
@@ -227,10 +215,10 @@ impl Reader<'_, '_> {
     fn further_beginnings(&mut self, at: usize, column: usize) -> Vec<String> {
         let mut texts = Vec::new();
         let mut end = at + usize::from(self.question[at..].starts_with(['"', '\'', '`']));
-        while let Some(found) = OR.captures(&self.question[end..])
-            && let Some(part) = found.get(1)
+        while let Some(found) = FURTHER.captures(&self.question[end..])
+            && let Some(part) = found.name("value")
         {
-            let text = part.as_str().to_owned();
+            let text = unquoted(part.as_str()).to_owned();
             let test = Test::Begins(vec![text.clone()]);
             // A plain word may be something else.
             let is_told = text.contains(|c: char| !c.is_alphanumeric())

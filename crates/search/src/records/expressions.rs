@@ -26,13 +26,14 @@ pub(super) static WORDED: Pattern = Pattern::new(
         r#"(?i)(?P<unlike>\bnot\s+)?(?:\b(?P<name>\w[\w.$-]*)\s+)?(?P<not>\b(?:(?:(?:does|do|is)\s+)?not|doesn['’]t|isn['’]t)\s+)?\b(?:(?P<part>like|contain(?:s|ing)?|includ(?:es?|ing))|(?P<start>(?:start|begin)s?\s?with)|(?P<end>ends?\s?with))\s*\(?\s*(?P<value>"[^"]+"|'[^']+'|`[^`]+`)"#.into()
     },
 );
-/// Further values behind one.
+/// A further value behind one: `or "b"`, `, or video/`.
 pub(super) static FURTHER: Pattern = Pattern::new(&[&["or", "|", ","]], || {
-    r#"(?i)^\s*(?:or|\|\|?|,)\s*(?P<value>"[^"]*"|'[^']*'|`[^`]*`|[\w.-]+)"#.into()
+    r#"(?i)^\s*(?:,\s*(?:or\s+)?|or\s+|\|\|?\s*)(?P<value>"[^"]*"|'[^']*'|`[^`]*`|[^\s"'`,?()|]+)"#
+        .into()
 });
 
 /// Returns a text without its quotes.
-fn unquoted(text: &str) -> &str {
+pub(super) fn unquoted(text: &str) -> &str {
     text.trim_matches(QUOTES)
 }
 

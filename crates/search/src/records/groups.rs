@@ -146,7 +146,7 @@ impl Reader<'_, '_> {
         let column = counted
             .or_else(|| behind(&EACH).or_else(|| behind(&DISTINCT)))
             .or_else(|| Some(SPREAD.captures(self.question)?.get(1)?.start()))
-            .and_then(|at| self.group_column(at).or_else(|| self.people_behind(at)))
+            .and_then(|at| self.group_column(at).or_else(|| self.role_behind(at)))
             .filter(|(column, unit)| is_group(*column, *unit));
         if let Some((column, unit)) = column {
             self.group(column, unit, is_descending);
@@ -216,7 +216,7 @@ impl Reader<'_, '_> {
     fn group_of_subject(&self) -> Option<(usize, Option<Unit>)> {
         let subject = self.subject()?;
         self.group_column(subject)
-            .or_else(|| self.people_behind(subject))
+            .or_else(|| self.role_behind(subject))
     }
 
     /// The column with the names of the records. Names of records in a map are their keys, of which
@@ -324,7 +324,7 @@ impl Reader<'_, '_> {
     }
 
     /// The column of names of people, or of files, if that is what the word behind byte `at` asks for.
-    pub(super) fn people_behind(&self, at: usize) -> Option<(usize, Option<Unit>)> {
+    pub(super) fn role_behind(&self, at: usize) -> Option<(usize, Option<Unit>)> {
         let next = self.words.iter().find(|word| word.start >= at)?;
         let column = match &*next.lower {
             "file" | "files" => self.files(),

@@ -272,7 +272,6 @@ fn is_answerable(plan: &Plan, collection: &Collection<'_>) -> bool {
 fn patterns() -> Vec<&'static pattern::Pattern> {
     vec![
         &beginnings::BEGINNING,
-        &beginnings::OR,
         &beginnings::CONTAINING,
         &beginnings::WITHIN,
         &beginnings::ENDING,

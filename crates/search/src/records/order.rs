@@ -825,7 +825,7 @@ impl Reader<'_, '_> {
         let subject = self.words.iter().find(is_kind);
         let column = subject.and_then(|word| {
             let named = self.group_column(word.start);
-            named.or_else(|| self.people_behind(word.start))
+            named.or_else(|| self.role_behind(word.start))
         });
         let column = column.filter(|&(column, _)| {
             !self.is_measure(column) && !self.has_lists(column) && !self.is_unique(column)

@@ -48,13 +48,7 @@ impl Reader<'_, '_> {
             return false;
         };
         let counted_end = counted.end;
-        self.plan.group = Some(Group {
-            column,
-            unit: None,
-            is_descending: !matches!(comparison, Comparison::LessThan | Comparison::AtMost),
-            count: 50,
-            times: Some((comparison, number)),
-        });
+        self.group_by_times(column, comparison, number);
         self.take(start, counted_end);
         true
     }
@@ -83,6 +77,12 @@ impl Reader<'_, '_> {
         let Some(column) = columns.next() else {
             return false;
         };
+        self.group_by_times(column, comparison, number);
+        true
+    }
+
+    /// Groups the records by a column whose values so many records must have.
+    fn group_by_times(&mut self, column: usize, comparison: Comparison, number: f64) {
         self.plan.group = Some(Group {
             column,
             unit: None,
@@ -90,7 +90,6 @@ impl Reader<'_, '_> {
             count: 50,
             times: Some((comparison, number)),
         });
-        true
     }
 
     /// Whether a word names columns of texts only.
@@ -136,6 +135,6 @@ impl Reader<'_, '_> {
         };
         let named = words.iter().find_map(of);
         let first = words.first()?;
-        named.or_else(|| self.people_behind(first.start).map(|(column, _)| column))
+        named.or_else(|| self.role_behind(first.start).map(|(column, _)| column))
     }
 }
