@@ -683,7 +683,7 @@ impl Reader<'_, '_> {
 
     /// The column of sizes or amounts that `largest` means if no word names one.
     fn measure(&self, fit: impl Fn(usize) -> bool) -> Option<usize> {
-        const MEASURES: [&str; 10] = [
+        const MEASURES: [&str; 12] = [
             "amount",
             "total",
             "value",
@@ -694,6 +694,8 @@ impl Reader<'_, '_> {
             "weight",
             "height",
             "length",
+            "elevation",
+            "altitude",
         ];
         let has =
             |column: usize, name: &str| self.columns[column].iter().any(|stem| alike(stem, name));

@@ -786,3 +786,17 @@ fn names_that_are_columns_or_explain() {
         no table
     "#);
 }
+
+#[test]
+fn the_highest_has_the_most_elevation() {
+    let peaks: Vec<Value> = (0..20)
+        .map(|i| json!({"number": 100 + i, "name": format!("Mount {}", "a".repeat(i + 1)), "land": (["Japan", "Chile"][i % 2]), "elevation": i * 7 % 19}))
+        .collect();
+    let questions = ["highest peaks in Japan, 3", "lowest in Chile"];
+    assert_snapshot!(heads(&Value::from(peaks).to_string(), ContentKind::Json, &questions), @"
+    highest peaks in Japan, 3
+        10 of 20 in .[] have land = Japan; largest elevation first:
+    lowest in Chile
+        10 of 20 in .[] have land = Chile; smallest elevation first:
+    ");
+}
