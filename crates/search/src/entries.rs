@@ -88,7 +88,7 @@ const SYNONYMS: &str = "
     video film movie clip record
     weather forecast temperature
     icon logo image
-    sound audio media music image picture
+    sound audio media music image picture listen
     verify check assert ensure confirm test validate sure
     visible seen appear display
     wait sleep pause delay hold until appear
@@ -113,12 +113,12 @@ const SYNONYMS: &str = "
     allow permit access accessible reach
     commit save
     stage add index prepare ready
-    status touched untracked dirty
+    status touched untracked dirty uncommitted
     console javascript js script error log
     network internet offline online connection
     long slow lengthy
     research study investigate dig
-    compress zip gzip gz pack archive squeeze
+    compress zip gzip gz pack archive squeeze shrink
     toggle switch turn enable disable flip
     notification notice update subscription
     several multiple many batch

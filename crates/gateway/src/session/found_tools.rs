@@ -122,20 +122,21 @@ impl Session {
     }
 
     /// Returns why a direct call of a tool that a search has listed is not passed on: it lacks required
-    /// arguments. The error of a server seldom says how to call the tool.
+    /// arguments, or has placeholders in their place. The error of a server seldom says how to call the tool.
     pub(crate) fn lacks_arguments(&self, call: &CallParams<'_>) -> Option<String> {
         if !self.builtin_tools.has_grown_by(&call.name) {
             return None;
         }
         let tool = self.builtin_tools.found(&call.name)?;
         let arguments = call.arguments.map_or("{}", RawValue::get);
-        let missing = tool.missing(arguments);
-        if missing.is_empty() {
-            return None;
-        }
-        // The tool may have changed since the search, so the server gets the next call.
+        let error = match (tool.missing(arguments), tool.unfilled(arguments)) {
+            (missing, _) if !missing.is_empty() => tool.incomplete(arguments, &missing, true),
+            (_, unfilled) if !unfilled.is_empty() => find::unfilled(&tool.name, &unfilled),
+            _ => return None,
+        };
+        // The tool may have changed since the search, and `<text>` may be meant, so the server gets the next call.
         self.builtin_tools.forget_found(&call.name);
-        Some(tool.incomplete(arguments, &missing, true))
+        Some(error)
     }
 
     /// Answers a call with an error for the model.

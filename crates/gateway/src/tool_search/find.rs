@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use spillgate_mcp::ObjectView;
 use spillgate_search::{NamedEntry, Operation, RankedEntry, rank_entries};
 use spillgate_text::TokenCounter;
@@ -40,16 +40,16 @@ const MOST_NEAREST: usize = 5;
 /// The end of an answer with calls.
 const NEXT: &str = "Now make the right one of these calls, with your values in place of <…>.\n";
 
-/// The end of an answer after which the client's list contains the tools.
-const NEXT_LISTED: &str =
-    "Now call the right one of these tools, with your values in place of <…>.\n";
-
-/// The end of an answer after which the client's list contains a tool, given the call of it.
-fn next_listed(name: &str, call: &str) -> String {
-    match call.contains('<') {
-        true => format!("Now call {name}, with your values in place of <…>.\n"),
-        false => format!("Now call {name}.\n"),
-    }
+/// Returns the end of an answer after which the client's list contains these tools. The best one comes last,
+/// because a small model does what it read last; without names, it is likelier to describe the call.
+fn next_listed(tools: &[&Tool]) -> String {
+    let names: Vec<&str> = tools.iter().rev().map(|tool| &*tool.name).collect();
+    let has_places = tools.iter().any(|tool| tool.call(true).contains('<'));
+    let values = match has_places {
+        true => ", with your values in place of <…>",
+        false => "",
+    };
+    format!("Now call {}{values}.\n", names.join(" or "))
 }
 
 /// Share of the best score from which a tool may well be the right one. Of 251 tasks, some of them in
@@ -75,8 +75,10 @@ const NO_PLACE_FOR_KIND: f64 = 0.5;
 enum Kind {
     Path,
     Url,
-    /// A selector of an element of a page.
+    /// A selector of an element of a page, or its reference in a snapshot.
     Element,
+    /// Numbers, where a task names several.
+    Numbers,
 }
 
 impl Kind {
@@ -90,7 +92,7 @@ impl Kind {
         match word {
             _ if word.contains("://") => Some(Self::Url),
             _ if is_file_name(word) => Some(Self::Path),
-            _ if is_selector => Some(Self::Element),
+            _ if is_selector || is_reference(word) => Some(Self::Element),
             _ if is_path => Some(Self::Path),
             _ => None,
         }
@@ -112,8 +114,19 @@ impl Kind {
             ],
             Self::Url => &["url", "\"uri", "link", "address"],
             Self::Element => &["element", "selector", "target"],
+            Self::Numbers => &["\"number\"", "\"integer\""],
         }
     }
+}
+
+/// Whether a word refers to an element as browsers' snapshots do: `e12`, or `f1e3` in a frame.
+fn is_reference(word: &str) -> bool {
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    word.rsplit_once('e').is_some_and(|(frame, element)| {
+        let is_frame =
+            |rest: &str| rest.is_empty() || rest.strip_prefix(['f', 's']).is_some_and(number);
+        number(element) && is_frame(frame)
+    })
 }
 
 /// Whether a word is the name of a file, or a path that ends with one: letters, digits and an extension.
@@ -140,14 +153,15 @@ fn bare(word: &str) -> &str {
 /// Returns the kinds of the values that a task names outside quotes, each once.
 fn kinds(task: &str) -> Vec<Kind> {
     let unquoted = without_quotes(task);
+    let words = || unquoted.split_whitespace().map(bare);
     let mut kinds = Vec::new();
-    for kind in unquoted
-        .split_whitespace()
-        .filter_map(|word| Kind::of(bare(word)))
-    {
+    for kind in words().filter_map(Kind::of) {
         if !kinds.contains(&kind) {
             kinds.push(kind);
         }
+    }
+    if words().filter(|word| word.parse::<f64>().is_ok()).count() > 1 {
+        kinds.push(Kind::Numbers);
     }
     kinds
 }
@@ -266,6 +280,22 @@ impl Tool {
             .collect()
     }
 
+    /// Returns the names of the arguments that still have a placeholder of the form as their value, or in
+    /// it: small models copy these. `arguments` is an object in JSON.
+    pub(crate) fn unfilled(&self, arguments: &str) -> Vec<String> {
+        let given: Option<Map<String, Value>> = match arguments.contains('<') {
+            true => serde_json::from_str(arguments).ok(),
+            false => None,
+        };
+        let (Some(given), Some(form)) = (given, form(&self.schema)) else {
+            return Vec::new();
+        };
+        let unfilled = given
+            .into_iter()
+            .filter(|(_, value)| form.is_unfilled(value));
+        unfilled.map(|(name, _)| name).collect()
+    }
+
     /// Returns the arguments of a call without the second `arguments` into which some models put
     /// them; `None` if the required ones are not there either.
     pub(crate) fn unwrapped(&self, arguments: &str) -> Option<String> {
@@ -277,16 +307,12 @@ impl Tool {
     /// Returns the error for a call without required arguments. If it has them under other names, the
     /// error contains the right call. The call is one of the tool itself if it `is_listed`.
     pub(crate) fn incomplete(&self, arguments: &str, missing: &[&str], is_listed: bool) -> String {
-        let quoted = |names: &mut dyn Iterator<Item = &str>| {
-            let names: Vec<String> = names.map(|name| format!("`{}`", line(name, 60))).collect();
-            line(&names.join(", "), SHORT)
-        };
-        let needs = quoted(&mut missing.iter().copied());
+        let needs = quoted(missing.iter().copied());
         let head = format!("nothing was called: {} needs {needs}", self.name);
         match repaired(&self.schema, arguments, missing) {
             Some(Repaired { arguments, wrong }) => format!(
                 "{head} and has no {}. Now make this call:\n{}",
-                quoted(&mut wrong.iter().map(|name| &**name)),
+                quoted(wrong.iter().map(|name| &**name)),
                 self.call_with(&arguments, is_listed)
             ),
             None => format!("{head}:\n{}{NEXT}", self.call(is_listed)),
@@ -338,6 +364,20 @@ impl Tool {
     }
 }
 
+/// Returns the names of arguments, in a line.
+fn quoted<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    let names: Vec<String> = names.map(|name| format!("`{}`", line(name, 60))).collect();
+    line(&names.join(", "), SHORT)
+}
+
+/// Returns the error for a call with placeholders in place of these arguments.
+pub(crate) fn unfilled(name: &str, arguments: &[String]) -> String {
+    let what = quoted(arguments.iter().map(|name| &**name));
+    format!(
+        "nothing was called: {what} of {name} has a placeholder. Now call {name} with the values of the task.\n"
+    )
+}
+
 /// Returns a task without its values, which say nothing about the tool: quoted texts, paths and
 /// numbers go, and URLs and selectors (`#name`) are named by their kind. If nothing is left, returns the
 /// task.
@@ -349,7 +389,7 @@ fn purpose(query: &str) -> String {
             Some(Kind::Url) => Some("url"),
             Some(Kind::Element) => Some("element"),
             Some(Kind::Path) if is_file_name(bare) => Some("file"),
-            Some(Kind::Path) => None,
+            Some(Kind::Path | Kind::Numbers) => None,
             None if bare.bytes().all(|byte| byte.is_ascii_digit()) => None,
             None => Some(word),
         }
@@ -477,7 +517,7 @@ pub(crate) fn found(
                 "{}\n{}{}",
                 tool.line(LONG),
                 tool.call(true),
-                next_listed(&tool.name, &tool.call(true))
+                next_listed(&[tool])
             ),
             listed: vec![tool.name.clone()],
         };
@@ -521,10 +561,8 @@ pub(crate) fn found(
     if !by_name.is_empty() {
         text.push_str(NEXT);
     }
-    match &*listed {
-        [] => {}
-        [one] => text.push_str(&next_listed(&one.name, &one.call(true))),
-        _ => text.push_str(NEXT_LISTED),
+    if !listed.is_empty() {
+        text.push_str(&next_listed(&listed));
     }
     Found {
         text,
@@ -655,23 +693,26 @@ mod tests {
 
     #[test]
     fn a_tool_that_takes_no_such_value_counts_less() {
-        let tool = |name: &str, argument: &str| {
-            let schema = json!({"type": "object", "properties": {argument: {"type": "string"}}});
+        let tool = |name: &str, argument: &str, kind: &str| {
+            let schema = json!({"type": "object", "properties": {argument: {"type": kind}}});
             let tool =
                 json!({"name": name, "description": "Print the text", "inputSchema": schema});
             Arc::new(Tool::of("s", &tool.to_string()).unwrap())
         };
         let tools = [
-            tool("print", "message"),
-            tool("print_file", "filePath"),
-            tool("print_page", "url"),
-            tool("print_node", "targetElement"),
+            tool("print", "message", "string"),
+            tool("print_file", "filePath", "string"),
+            tool("print_page", "url", "string"),
+            tool("print_node", "targetElement", "string"),
+            tool("print_lines", "last", "integer"),
         ];
         let firsts = [
             "print the text",
             "print the text of /srv/a.txt",
             "print the text of https://example.com/a",
             "print the text of #main",
+            "print the text of f1e12",
+            "print the text of 12 and 14",
             "print the text of issue #7",
             "print the text \"/srv/a.txt\"",
         ]
@@ -681,6 +722,8 @@ mod tests {
         print the text of /srv/a.txt: print_file
         print the text of https://example.com/a: print_page
         print the text of #main: print_node
+        print the text of f1e12: print_node
+        print the text of 12 and 14: print_lines
         print the text of issue #7: print
         print the text "/srv/a.txt": print
         "#);

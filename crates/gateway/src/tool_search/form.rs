@@ -25,6 +25,25 @@ pub(crate) struct Form {
     pub(crate) optional: String,
 }
 
+impl Form {
+    /// Whether a value is a text that the form has as a placeholder, or contains one.
+    pub(crate) fn is_unfilled(&self, value: &Value) -> bool {
+        match value {
+            Value::String(text) => {
+                // The form does not escape what it quotes.
+                let quoted = format!("\"{text}\"");
+                let is_in = |form: &String| form.contains(&quoted);
+                text.starts_with('<')
+                    && text.ends_with('>')
+                    && [&self.required, &self.optional].into_iter().any(is_in)
+            }
+            Value::Array(values) => values.iter().any(|value| self.is_unfilled(value)),
+            Value::Object(members) => members.values().any(|value| self.is_unfilled(value)),
+            _ => false,
+        }
+    }
+}
+
 /// Returns the forms of the arguments of a tool; `None` if they would be too long, or if the schema
 /// does not simply list the arguments.
 pub(crate) fn form(schema: &Value) -> Option<Form> {
@@ -203,5 +222,27 @@ mod tests {
         -
         {} |
         "#);
+    }
+
+    #[test]
+    fn placeholders_are_no_values() {
+        let string = json!({"type": "string"});
+        let schema = json!({"properties": {
+            "key": {"type": "string", "description": "Key to \"get\""},
+            "list": {"type": "array", "items": {"properties": {"old": string}}},
+            "kind": {"enum": ["a", "b"]},
+        }, "required": ["key"]});
+        let form = form(&schema).unwrap();
+        let values = [
+            json!("<Key to \"get\">"),
+            json!([{"old": "<text>"}]),
+            json!("<text>"),
+            json!("<html>"),
+            json!("Key to \"get\""),
+            json!("<\"a\" or \"b\">"),
+            json!([7, null, {"old": "text"}]),
+        ];
+        let unfilled = values.map(|value| form.is_unfilled(&value));
+        assert_eq!(unfilled, [true, true, true, false, false, false, false]);
     }
 }

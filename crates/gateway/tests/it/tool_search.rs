@@ -513,7 +513,7 @@ async fn a_list_grows_by_what_is_found() {
       {"name": "git_same", "arguments": {}}
     files_same — The same of files
       {"name": "files_same", "arguments": {}}
-    Now call the right one of these tools, with your values in place of <…>.
+    Now call files_same or git_same.
 
     read_file files_same git_same spillgate_find_tools
     error: nothing was called: read_file needs `path` and has no `file`. Now make this call:
@@ -549,6 +549,20 @@ async fn a_list_grows_by_what_is_found() {
 
     files: "read_file" {"file":"/a"}
     files: "read_file" {}
+    "#);
+}
+
+#[tokio::test]
+async fn a_placeholder_is_passed_on_only_if_it_is_sent_again() {
+    let found = ToolSearch::new(ToolList::Found, BTreeMap::new(), &[], 10_000).unwrap();
+    let mut client = client(&["files"], found);
+    searched(&mut client, "read a file").await;
+    let copied = json!({"path": "<where>"});
+    let first = call(&mut client, "read_file", &copied).await;
+    let second = call(&mut client, "read_file", &copied).await;
+    assert_snapshot!(format!("{first}{second}"), @r#"
+    error: nothing was called: `path` of read_file has a placeholder. Now call read_file with the values of the task.
+    files: "read_file" {"path":"<where>"}
     "#);
 }
 
