@@ -588,14 +588,14 @@ impl Agent<'_> {
             Some(schema) => jsonschema::validator_for(schema)?.is_valid(&inner),
             None => false,
         };
-        // The gateway does not pass on the placeholders that it has shown.
-        if is_valid && self.way == Way::Found && inner.to_string().contains("\"<") {
-            let (page, is_error) = called(self.session, name, arguments)?;
-            if is_error && page.starts_with("nothing was called") {
-                return Ok((Class::WrongArguments, Some(page)));
-            }
-        }
         if is_valid {
+            // The gateway refuses placeholders that it has shown.
+            if self.way == Way::Found && inner.to_string().contains("\"<") {
+                let (page, _) = called(self.session, name, arguments)?;
+                if page.starts_with("nothing was called") {
+                    return Ok((Class::WrongArguments, Some(page)));
+                }
+            }
             return Ok((task.judged(&tool, &inner), None));
         }
         let class = match schema {

@@ -123,7 +123,7 @@ impl Session {
 
     /// Returns why a direct call of a tool that a search has listed is not passed on: it lacks required
     /// arguments, or has placeholders in their place. The error of a server seldom says how to call the tool.
-    pub(crate) fn lacks_arguments(&self, call: &CallParams<'_>) -> Option<String> {
+    pub(crate) fn why_refused(&self, call: &CallParams<'_>) -> Option<String> {
         if !self.builtin_tools.has_grown_by(&call.name) {
             return None;
         }

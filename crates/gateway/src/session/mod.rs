@@ -266,7 +266,7 @@ impl Session {
                 return;
             }
             Some(call) if envelope.id.is_some() => {
-                if let (Some(what), Some(id)) = (self.lacks_arguments(call), envelope.id) {
+                if let (Some(what), Some(id)) = (self.why_refused(call), envelope.id) {
                     let generation = Generation::of_meta(call.meta);
                     return self.refuse_call(id.get(), generation, what).await;
                 }

@@ -374,7 +374,7 @@ fn quoted<'n>(names: impl Iterator<Item = &'n str>) -> String {
 pub(crate) fn unfilled(name: &str, arguments: &[String]) -> String {
     let what = quoted(arguments.iter().map(|name| &**name));
     format!(
-        "nothing was called: {what} of {name} has a placeholder. Now call {name} with the values of the task.\n"
+        "nothing was called: placeholders are left in {what}. Now call {name} with the values of the task.\n"
     )
 }
 

@@ -30,12 +30,8 @@ impl Form {
     pub(crate) fn is_unfilled(&self, value: &Value) -> bool {
         match value {
             Value::String(text) => {
-                // The form does not escape what it quotes.
-                let quoted = format!("\"{text}\"");
-                let is_in = |form: &String| form.contains(&quoted);
-                text.starts_with('<')
-                    && text.ends_with('>')
-                    && [&self.required, &self.optional].into_iter().any(is_in)
+                let is_marked = text.starts_with('<') && text.ends_with('>');
+                is_marked && (self.required.contains(text) || self.optional.contains(text))
             }
             Value::Array(values) => values.iter().any(|value| self.is_unfilled(value)),
             Value::Object(members) => members.values().any(|value| self.is_unfilled(value)),
@@ -231,6 +227,7 @@ mod tests {
             "key": {"type": "string", "description": "Key to \"get\""},
             "list": {"type": "array", "items": {"properties": {"old": string}}},
             "kind": {"enum": ["a", "b"]},
+            "most": {"type": "integer", "description": "how many"},
         }, "required": ["key"]});
         let form = form(&schema).unwrap();
         let values = [
@@ -239,10 +236,14 @@ mod tests {
             json!("<text>"),
             json!("<html>"),
             json!("Key to \"get\""),
-            json!("<\"a\" or \"b\">"),
             json!([7, null, {"old": "text"}]),
+            json!("<\"a\" or \"b\">"),
+            json!("<integer: how many>"),
         ];
         let unfilled = values.map(|value| form.is_unfilled(&value));
-        assert_eq!(unfilled, [true, true, true, false, false, false, false]);
+        assert_eq!(
+            unfilled,
+            [true, true, true, false, false, false, true, true]
+        );
     }
 }

@@ -561,7 +561,7 @@ async fn a_placeholder_is_passed_on_only_if_it_is_sent_again() {
     let first = call(&mut client, "read_file", &copied).await;
     let second = call(&mut client, "read_file", &copied).await;
     assert_snapshot!(format!("{first}{second}"), @r#"
-    error: nothing was called: `path` of read_file has a placeholder. Now call read_file with the values of the task.
+    error: nothing was called: placeholders are left in `path`. Now call read_file with the values of the task.
     files: "read_file" {"path":"<where>"}
     "#);
 }
