@@ -186,6 +186,24 @@ async fn nothing_survives_a_cancellation() {
 }
 
 #[tokio::test]
+async fn a_supervisor_that_is_suspended_again_and_again_ends() {
+    let lab = Lab::new(|shell| shell.timeout = Duration::from_secs(1));
+    let suspends = "trap '' TERM; while :; do kill -STOP $PPID; sleep 0.01; done; sleep MARK";
+    let mark = [mark(), mark()];
+    let told = lab.ran(&suspends.replace("MARK", &mark[0])).await;
+    let said = "timed out after 1 s and was stopped with everything it had started.";
+    assert!(told.contains(said), "{told}");
+    assert_eq!(living(&mark[0]), 0);
+    let lab = Lab::new(|_| {});
+    let command = suspends.replace("MARK", &mark[1]);
+    tokio::select! {
+        told = lab.ran(&command) => panic!("{told}"),
+        () = until(|| living(&mark[1]) > 0, "it does not begin") => {}
+    }
+    until(|| living(&mark[1]) == 0, "it runs on after a cancellation").await;
+}
+
+#[tokio::test]
 async fn what_runs_on_in_the_background_ends_with_the_tools() {
     let lab = Lab::new(|_| {});
     let marks = [mark(), mark()];

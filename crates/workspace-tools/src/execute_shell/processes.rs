@@ -19,7 +19,8 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    fn read(pid: i32) -> Option<Self> {
+    /// Reads the state of a process; `None` if there is none with this id.
+    pub(crate) fn read(pid: i32) -> Option<Self> {
         Self::parse(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
 
@@ -39,12 +40,22 @@ impl Process {
         })
     }
 
+    /// Returns the present state of this process; `None` if its id is free or belongs to another.
+    fn now(&self) -> Option<Self> {
+        Self::read(self.pid).filter(|now| now.started == self.started)
+    }
+
+    /// Whether it has not ended.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.now().is_some_and(|now| !now.is_zombie)
+    }
+
     /// Sends a signal to this process. Sends nothing if its id now belongs to another process.
     pub(crate) fn signal(&self, signal: Signal) {
         let Some(pid) = Pid::from_raw(self.pid) else {
             return;
         };
-        let is_it = || Self::read(self.pid).is_some_and(|now| now.started == self.started);
+        let is_it = || self.now().is_some();
         // An error means that the process has ended or that we may not signal it. The caller checks
         // which processes still run.
         let _ = match pidfd_open(pid, PidfdFlags::empty()) {

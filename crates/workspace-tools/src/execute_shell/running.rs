@@ -4,14 +4,17 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines, Take};
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::{Child, ChildStderr, ChildStdin, Command};
 use tokio::time::timeout;
 
 use super::group::Group;
+use super::processes::Process;
 use super::protocol::{ExitOutcome, Report, Request};
 use super::{GRACE, KILLING, Supervisor};
 use crate::tool_result::ToolError;
@@ -19,6 +22,12 @@ use crate::tool_result::ToolError;
 /// The size of the output pipe in bytes. It is larger than the default of 64 KiB, so that a command
 /// can continue to print while we count.
 const PIPE: usize = 1 << 20;
+
+/// Longest time that a supervisor takes to end all processes.
+const PATIENCE: Duration = Duration::from_secs(2 * GRACE.as_secs() + KILLING.as_secs());
+
+/// Interval between two checks whether a supervisor has ended.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Maximum bytes of all reports of a supervisor.
 const REPORTS: u64 = 64 << 10;
@@ -104,6 +113,23 @@ impl RunningCommand {
 /// directory's own path could lead to another directory by then.
 pub(super) fn in_proc(directory: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", directory.as_raw_fd())
+}
+
+/// Makes sure that a supervisor whose lifeline is closed ends. The command may suspend it at any time,
+/// so that it would not see that.
+fn see_off(supervisor: Process, group: Option<Pid>) {
+    let patience = Instant::now() + PATIENCE;
+    while supervisor.is_alive() && Instant::now() < patience {
+        supervisor.signal(Signal::CONT);
+        thread::sleep(LOOK);
+    }
+    if supervisor.is_alive() {
+        // The kernel kills the shell when its supervisor ends.
+        supervisor.signal(Signal::KILL);
+        if let Some(group) = group {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
 }
 
 /// The error for a program that does not start.
@@ -215,7 +241,6 @@ impl Supervised {
 
     async fn stop(mut self) -> StopOutcome {
         self.let_go();
-        let patience = GRACE + KILLING + GRACE;
         let mut left = 0;
         let told = async {
             while let Ok(Some(line)) = self.reports.next_line().await {
@@ -225,29 +250,22 @@ impl Supervised {
             }
             self.child.wait().await
         };
-        match timeout(patience, told).await {
+        match timeout(PATIENCE + GRACE, told).await {
             Ok(Ok(status)) if status.success() && left == 0 => StopOutcome::All,
             Ok(Ok(status)) if status.success() => StopOutcome::Left(left),
-            _ => {
-                // The kernel kills the shell when its supervisor ends.
-                drop(self.child.start_kill());
-                self.end_group();
-                StopOutcome::Unknown
-            }
+            _ => StopOutcome::Unknown,
         }
     }
 
     /// Closes the lifeline. The supervisor then ends all processes and itself.
     fn let_go(&mut self) {
-        self.lifeline = None;
-        let id = self
+        let supervisor = self
             .child
             .id()
-            .and_then(|id| Pid::from_raw(id.cast_signed()));
-        if let Some(id) = id {
-            // The command may have suspended the supervisor, which then could not see that the
-            // lifeline is closed.
-            let _ = kill_process(id, Signal::CONT);
+            .and_then(|id| Process::read(id.cast_signed()));
+        if let (Some(_), Some(supervisor)) = (self.lifeline.take(), supervisor) {
+            let group = self.group;
+            thread::spawn(move || see_off(supervisor, group));
         }
     }
 
