@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::operations::{Operation, task_in};
+use crate::plain_task::plain_task;
 use crate::words::{Stems, are_forms, camel_parts, is_stop_word, is_word_byte};
 
 /// How soon repetitions of a word stop counting; the usual value.
@@ -108,7 +109,7 @@ const SYNONYMS: &str = "
     log history latest recent newest oldest last
     request call api network traffic
     env environment variable
-    file document
+    file document attachment
     entire whole full complete
     allow permit access accessible reach
     commit save
@@ -122,6 +123,44 @@ const SYNONYMS: &str = "
     toggle switch turn enable disable flip
     notification notice update subscription
     several multiple many batch
+fill complete populate form
+nest subfolder recursive tree level
+wait until appear disappear gone vanish
+drag drop pull slide
+upload attach picker chooser
+record watch capture observe trace
+locator selector
+snapshot structure accessibility reader
+unroute unmock restore real
+emulate media print simulate style
+add insert put plant
+lines changes diff
+permission owner timestamp modified info
+schedule plan arrange book reserve appointment meeting event calendar
+assign owner responsible assignee
+approve accept sign
+reply answer respond comment
+forward redirect
+pay charge bill invoice payment
+refund reimburse
+translate translation language
+order purchase buy
+channel room chat group conversation
+restart reboot
+deploy ship release publish rollout
+star favorite bookmark like
+invite invitation guest attendee member
+join leave
+employee staff worker colleague
+customer client buyer
+summary summarize digest overview
+average mean
+convert turn transform
+resize scale crop
+archive unarchive
+subscribe subscription follow unsubscribe
+mute silence snooze
+label tag category
 ";
 
 /// A word of a query.
@@ -137,7 +176,13 @@ impl Asked {
     fn new(groups: &[Vec<String>], stem: String) -> Self {
         let of_stem = groups.iter().filter(|group| group.contains(&stem));
         let same = of_stem.flatten().filter(|other| **other != stem);
-        let same = same.cloned().collect();
+        let mut same: Vec<String> = same.cloned().collect();
+        if let Some(done) = stem.strip_prefix("un") {
+            let of_done = groups
+                .iter()
+                .filter(|group| group.iter().any(|one| one == done));
+            same.extend(of_done.flatten().map(|other| format!("un{other}")));
+        }
         let weight = match OPERATIONS.contains(&&*stem) {
             true => OPERATION,
             false => 1.0,
@@ -177,7 +222,8 @@ fn undone(task: &str) -> impl Iterator<Item = String> {
     const WITHIN: usize = 3;
     let words: Vec<&str> = parts(task).collect();
     (0..words.len()).filter_map(move |at| {
-        let is_not = words[at].eq_ignore_ascii_case("not");
+        let is_contracted = at > 0 && words[at] == "t" && words[at - 1].ends_with('n');
+        let is_not = is_contracted || words[at].eq_ignore_ascii_case("not");
         let mut next = words[at + 1..].iter().take(WITHIN);
         let done = next.find(|word| word.to_lowercase().ends_with("ed"));
         done.filter(|_| is_not).map(|word| format!("un{word}"))
@@ -259,8 +305,8 @@ pub struct RankedEntry {
 #[must_use]
 pub fn rank_entries(query: &str, entries: &[NamedEntry<'_>]) -> Vec<RankedEntry> {
     let stems = Stems::new();
-    let task = task_in(query);
-    let asked = Asked::all(&stems, task);
+    let task = plain_task(&stems, task_in(query));
+    let asked = Asked::all(&stems, &task);
     let counted: Vec<Vec<Counted>> = entries
         .iter()
         .map(|entry| {
@@ -280,7 +326,7 @@ pub fn rank_entries(query: &str, entries: &[NamedEntry<'_>]) -> Vec<RankedEntry>
         !entry.operation.writes()
             && words.any(|word| !forms.contains(&word.to_lowercase()) && is_asked(word))
     };
-    let operation = Operation::of_task(&stems, task);
+    let operation = Operation::of_task(&stems, &task);
     let is_named = |entry: &NamedEntry<'_>| {
         let name = entry.name();
         // A name of one word is also a word.
@@ -461,6 +507,7 @@ mod tests {
                 "files that are Not committed or not really added",
                 "uncommitted unadded",
             ),
+            ("what I haven't yet added", "unadded"),
             ("do not stage it", ""),
             ("not", ""),
             ("", ""),

@@ -24,6 +24,7 @@ mod operations;
 mod page;
 mod path;
 mod paths;
+mod plain_task;
 mod prose;
 mod question;
 mod rank;

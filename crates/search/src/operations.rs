@@ -57,7 +57,8 @@ const ASKS: [&str; 19] = [
     "do", "did", "has", "have", "can", "could", "will",
 ];
 /// Words that may precede the verb of a task.
-const BEFORE: [&str; 9] = ["please", "i", "we", "want", "need", "to", "the", "a", "all"];
+const BEFORE: &str = "please i d we want need like to the a all now then next first just only also let us can could would you \
+    me kindly";
 /// The verb is among this many first words of a name: `browser_take_screenshot`.
 const FIRST: usize = 3;
 
@@ -92,10 +93,23 @@ impl Operation {
         }
     }
 
-    /// Returns what a task asks for, by its first word that tells.
+    /// Returns what a task asks for, by its first sentence that tells.
     pub(crate) fn of_task(stems: &Stems, task: &str) -> Self {
-        let is_before = |word: &&str| BEFORE.iter().any(|one| word.eq_ignore_ascii_case(one));
-        match words(task).find(|word| !is_before(word)) {
+        let mut asked = sentences(task).map(|sentence| Self::of_sentence(stems, sentence));
+        let asked = asked.find(|operation| *operation != Self::default());
+        asked.unwrap_or_default()
+    }
+
+    /// Returns what a sentence asks for, by its first word that tells.
+    fn of_sentence(stems: &Stems, sentence: &str) -> Self {
+        let is_before = |word: &&str| {
+            let mut before = BEFORE.split_ascii_whitespace();
+            before.any(|one| word.eq_ignore_ascii_case(one))
+        };
+        // `I clicked the button` asks for nothing.
+        let is_past = |word: &str| word.ends_with("ed") && word.len() > 4;
+        match words(sentence).find(|word| !is_before(word)) {
+            Some(word) if is_past(word) => Self::default(),
             Some(word) if ASKS.iter().any(|one| word.eq_ignore_ascii_case(one)) => Self::READ,
             Some(word) => Self::of_verb(stems, word),
             None => Self::default(),
@@ -158,6 +172,18 @@ fn after_any<'t>(mut text: &'t str, list: &str) -> &'t str {
     }
 }
 
+/// Returns the sentences of a text. A mark ends one if a space follows.
+fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let ends = |(at, mark): &(usize, &str)| rest[at + mark.len()..].starts_with(' ');
+        let end = rest.match_indices(['.', '?', '!', ';']).find(ends);
+        let (sentence, after) = rest.split_at(end.map_or(rest.len(), |(at, _)| at + 1));
+        rest = after;
+        (!sentence.is_empty()).then_some(sentence)
+    })
+}
+
 /// Returns the words of letters in a text.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphabetic())
@@ -196,6 +222,9 @@ mod tests {
             ("delete the branch", Operation::DELETE),
             ("write a file", Operation(2 | 4)),
             ("the branch", Operation::default()),
+            ("I'd like to see the log", Operation::READ),
+            ("I deleted a.txt. Where is it?", Operation::READ),
+            ("The branch is old. Delete it!", Operation::DELETE),
             ("", Operation::default()),
         ] {
             assert_eq!(Operation::of_task(&stems, task), want, "{task}");

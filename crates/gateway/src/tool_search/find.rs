@@ -59,7 +59,7 @@ const CLOSE: f64 = 0.8;
 const MOST_LISTED: usize = 2;
 
 /// Weights of the fields of a tool in the ranking.
-const NAME: f64 = 3.0;
+const NAME: f64 = 1.5;
 const TITLE: f64 = 2.0;
 const SERVER: f64 = 1.0;
 const DESCRIPTION: f64 = 1.0;
@@ -69,6 +69,8 @@ const PARAMETERS: f64 = 0.5;
 const NO_PLACE: f64 = 0.85;
 /// What the score of a tool with arguments counts for each kind of value of the task that none of them takes.
 const NO_PLACE_FOR_KIND: f64 = 0.5;
+/// What the score of a tool that takes one value of a kind counts for a task with several of it.
+const NO_PLACE_FOR_SEVERAL: f64 = 0.6;
 
 /// A kind of values that a task names and some tools take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,6 +166,17 @@ fn kinds(task: &str) -> Vec<Kind> {
         kinds.push(Kind::Numbers);
     }
     kinds
+}
+
+/// Returns the kind of which a task names several different values outside quotes.
+fn several(task: &str) -> Option<Kind> {
+    let unquoted = without_quotes(task);
+    let words = || unquoted.split_whitespace().map(bare);
+    let values = |kind| words().filter(move |word| Kind::of(word) == Some(kind));
+    [Kind::Element, Kind::Path].into_iter().find(|kind| {
+        let first = values(*kind).next();
+        values(*kind).any(|word| Some(word) != first)
+    })
 }
 
 /// A tool of a server.
@@ -332,8 +345,25 @@ impl Tool {
         line(&names.collect::<Vec<_>>().join(", "), SHORT)
     }
 
+    /// Returns whether it takes several values of a kind: a list, or more than one argument.
+    fn takes_several(&self, kind: Kind) -> bool {
+        let has_place = |text: &str| {
+            let text = text.to_lowercase();
+            kind.places().iter().any(|place| text.contains(place))
+        };
+        let arguments = self.schema["properties"].as_object().into_iter().flatten();
+        let places = arguments.map(|(name, schema)| match schema["type"].as_str() {
+            Some("array") if has_place(name) || has_place(&schema.to_string()) => 2,
+            Some("string") => usize::from(
+                has_place(name) || has_place(schema["description"].as_str().unwrap_or_default()),
+            ),
+            _ => 0,
+        });
+        places.sum::<usize>() > 1
+    }
+
     /// Returns what the score counts for a task that may have values, some of them of these kinds.
-    fn weight_for(&self, has_values: bool, kinds: &[Kind]) -> f64 {
+    fn weight_for(&self, has_values: bool, kinds: &[Kind], several: Option<Kind>) -> f64 {
         let arguments = self.schema["properties"].as_object();
         let has_none = arguments.is_none_or(serde_json::Map::is_empty);
         if kinds.is_empty() {
@@ -346,7 +376,11 @@ impl Tool {
         let schema = self.schema.to_string().to_lowercase();
         let takes = |kind: &Kind| kind.places().iter().any(|place| schema.contains(place));
         let without = kinds.iter().filter(|kind| !takes(kind));
-        without.map(|_| NO_PLACE_FOR_KIND).product()
+        let weight: f64 = without.map(|_| NO_PLACE_FOR_KIND).product();
+        match several.is_some_and(|kind| takes(&kind) && !self.takes_several(kind)) {
+            true => weight * NO_PLACE_FOR_SEVERAL,
+            false => weight,
+        }
     }
 
     /// Returns the names, descriptions and permitted values of the arguments, for the ranking.
@@ -441,7 +475,8 @@ fn ranked<'t>(query: &str, tools: &'t [Arc<Tool>]) -> Vec<Match<'t>> {
     let purpose = purpose(query);
     let has_values = purpose.split_whitespace().ne(query.split_whitespace());
     let kinds = kinds(query);
-    let weight = |tool: &Tool| tool.weight_for(has_values, &kinds);
+    let several = several(query);
+    let weight = |tool: &Tool| tool.weight_for(has_values, &kinds, several);
     match ranked_by_words(&purpose, &weight, tools) {
         none if none.is_empty() => ranked_by_words(query, &weight, tools),
         ranked => ranked,
@@ -727,6 +762,39 @@ mod tests {
         print the text of issue #7: print
         print the text "/srv/a.txt": print
         "#);
+    }
+
+    #[test]
+    fn a_tool_that_takes_one_value_counts_less_for_several() {
+        let tool = |name: &str, properties: Value| {
+            let schema = json!({"type": "object", "properties": properties});
+            let tool = json!({"name": name, "description": "Print", "inputSchema": schema});
+            Arc::new(Tool::of("s", &tool.to_string()).unwrap())
+        };
+        let text = json!({"type": "string"});
+        let tools = [
+            tool(
+                "print",
+                json!({"path": text, "pathLimit": {"type": "integer"}}),
+            ),
+            tool("print_many", json!({"paths": {"type": "array"}})),
+            tool("print_two", json!({"target": text, "endTarget": text})),
+        ];
+        let firsts = [
+            "print /srv/a",
+            "print /srv/a and /srv/b",
+            "print /srv/a and print /srv/a again",
+            "print e1",
+            "print e1 and e2",
+        ]
+        .map(|task| format!("{task}: {}", ranked(task, &tools)[0].tool.name));
+        insta::assert_snapshot!(firsts.join("\n"), @r"
+        print /srv/a: print
+        print /srv/a and /srv/b: print_many
+        print /srv/a and print /srv/a again: print
+        print e1: print_two
+        print e1 and e2: print_two
+        ");
     }
 
     #[test]
