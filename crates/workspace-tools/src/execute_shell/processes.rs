@@ -41,7 +41,7 @@ impl Process {
     }
 
     /// Returns the present state of this process; `None` if its id is free or belongs to another.
-    fn now(&self) -> Option<Self> {
+    pub(crate) fn now(&self) -> Option<Self> {
         Self::read(self.pid).filter(|now| now.started == self.started)
     }
 

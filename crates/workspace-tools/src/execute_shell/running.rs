@@ -117,18 +117,20 @@ pub(super) fn in_proc(directory: &OwnedFd) -> String {
 
 /// Makes sure that a supervisor whose lifeline is closed ends. The command may suspend it at any time,
 /// so that it would not see that.
-fn see_off(supervisor: Process, group: Option<Pid>) {
+fn see_off(supervisor: &Process, shell: Option<&Process>) {
     let patience = Instant::now() + PATIENCE;
     while supervisor.is_alive() && Instant::now() < patience {
         supervisor.signal(Signal::CONT);
         thread::sleep(LOOK);
     }
     if supervisor.is_alive() {
-        // The kernel kills the shell when its supervisor ends.
-        supervisor.signal(Signal::KILL);
-        if let Some(group) = group {
+        // While the shell has not been reaped, the id of its group belongs to no other group.
+        let group = shell.filter(|shell| shell.now().is_some());
+        if let Some(group) = group.and_then(|shell| Pid::from_raw(shell.pid)) {
             let _ = kill_process_group(group, Signal::KILL);
         }
+        // The kernel kills the shell when its supervisor ends.
+        supervisor.signal(Signal::KILL);
     }
 }
 
@@ -264,8 +266,9 @@ impl Supervised {
             .id()
             .and_then(|id| Process::read(id.cast_signed()));
         if let (Some(_), Some(supervisor)) = (self.lifeline.take(), supervisor) {
-            let group = self.group;
-            thread::spawn(move || see_off(supervisor, group));
+            let shell = self.group.map(|pid| pid.as_raw_nonzero().get());
+            let shell = shell.and_then(Process::read);
+            thread::spawn(move || see_off(&supervisor, shell.as_ref()));
         }
     }
 
