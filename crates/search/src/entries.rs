@@ -67,7 +67,7 @@ const SYNONYMS: &str = "
     button link control element widget
     directory tree structure subfolder subdirectory nested recursive beneath hierarchy
     error failure problem
-    upload attach
+    upload attach picker chooser
     download export
     price cost
     table sheet
@@ -123,44 +123,40 @@ const SYNONYMS: &str = "
     toggle switch turn enable disable flip
     notification notice update subscription
     several multiple many batch
-fill complete populate form
-nest subfolder recursive tree level
-wait until appear disappear gone vanish
-drag drop pull slide
-upload attach picker chooser
-record watch capture observe trace
-locator selector
-snapshot structure accessibility reader
-unroute unmock restore real
-emulate media print simulate style
-add insert put plant
-lines changes diff
-permission owner timestamp modified info
-schedule plan arrange book reserve appointment meeting event calendar
-assign owner responsible assignee
-approve accept sign
-reply answer respond comment
-forward redirect
-pay charge bill invoice payment
-refund reimburse
-translate translation language
-order purchase buy
-channel room chat group conversation
-restart reboot
-deploy ship release publish rollout
-star favorite bookmark like
-invite invitation guest attendee member
-join leave
-employee staff worker colleague
-customer client buyer
-summary summarize digest overview
-average mean
-convert turn transform
-resize scale crop
-archive unarchive
-subscribe subscription follow unsubscribe
-mute silence snooze
-label tag category
+    fill complete populate form
+    wait until appear disappear gone vanish
+    drag drop pull slide
+    record watch capture observe trace
+    locator selector
+    snapshot structure accessibility reader
+    lines changes diff
+    permission owner timestamp modified info
+    schedule plan arrange book reserve appointment meeting event calendar
+    assign owner responsible assignee
+    approve accept sign
+    reply answer respond comment
+    forward redirect
+    pay charge bill invoice payment
+    refund reimburse
+    translate translation language
+    order purchase buy
+    channel room chat group conversation
+    restart reboot
+    deploy ship release publish rollout
+    star favorite bookmark like
+    invite invitation guest attendee member
+    join leave
+    employee staff worker colleague
+    customer client buyer
+    summary summarize digest overview
+    average mean
+    convert turn transform
+    resize scale crop
+    archive unarchive
+    subscribe subscription follow unsubscribe
+    mute silence snooze
+    label tag category
+    add insert put
 ";
 
 /// A word of a query.
@@ -178,6 +174,7 @@ impl Asked {
         let same = of_stem.flatten().filter(|other| **other != stem);
         let mut same: Vec<String> = same.cloned().collect();
         if let Some(done) = stem.strip_prefix("un") {
+            // What is not staged is unstaged, and what is not added, too.
             let of_done = groups
                 .iter()
                 .filter(|group| group.iter().any(|one| one == done));

@@ -8,20 +8,21 @@ use crate::words::Stems;
 /// the verbs, each with its particles.
 const PHRASES: &str = "\
 delete: throw out away, toss out away, take out away off, get rid, clear away, strip out, cross out off, chuck out away
-undo: take back, roll back, put back, go without
+undo: take back, roll back, put back
 wait: hold on off, hang on, stand by, sit tight
 open: pull up, bring up, call up, head over
-search: look for up, hunt down, track down, dig up out, come up, scan for, ask for
+search: look for up, hunt down, track down, dig up out, come up, scan for
 locate: get hold
-drag: pull over onto across into, carry over
+drag: pull over onto across, carry over
 disconnect offline: cut off, go offline, take offline, pull plug
-record: write down, note down, jot down, put down, take down, keep track, keep record
-tree structure: lay out, be arranged
-compare: put side, hold against, line up
+record: write down, note down, jot down, put down, keep track, keep record
+tree structure: lay out
+compare: put side, hold against
 fill: fill in out
 type: type in, key in, punch in
 start: kick off, fire up, spin up, boot up
-stop: shut down off, switch off, turn off, call off
+stop: shut down off, call off, take down
+stop disable: switch off, turn off
 start enable: switch on, turn on
 create: set up, put together, draw up, come with
 send: send off out over, pass on along, hand over
@@ -93,6 +94,7 @@ pub(crate) fn plain_task(stems: &Stems, task: &str) -> String {
             text[particle] = tokens[particle].trim_start_matches(char::is_alphanumeric);
         }
     }
+    text.retain(|token| !token.is_empty());
     text.join(" ")
 }
 
@@ -116,6 +118,8 @@ mod tests {
             "I took it out. Look it up!",
             "Hold on until it is there",
             "What did we write down?",
+            "Turn the alarms off",
+            "pull the changes into main",
             "take the bus, then go out",
             "take one of all these out",
             "pull",
@@ -125,8 +129,10 @@ mod tests {
         insta::assert_snapshot!(plain.join("\n"), @r"
         Throw the old entry away, please. -> delete the old entry , please.
         I took it out. Look it up! -> I delete it . search it !
-        Hold on until it is there -> wait  until it is there
+        Hold on until it is there -> wait until it is there
         What did we write down? -> What did we record ?
+        Turn the alarms off -> stop disable the alarms
+        pull the changes into main -> pull the changes into main
         take the bus, then go out -> take the bus, then go out
         take one of all these out -> take one of all these out
         pull -> pull
