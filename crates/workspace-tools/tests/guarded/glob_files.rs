@@ -2,7 +2,6 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
-use std::time::{Duration, UNIX_EPOCH};
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -11,19 +10,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::tools;
-use crate::tree::{plant, refused, rg, rows, told, tree, trees, with};
+use crate::tree::{plant, refused, rg, rows, told, touch, tree, trees, with};
 
 const GLOB: &str = "glob_files";
-
-/// Sets a file's modification time to `seconds` since 1970.
-fn touch(house: &TempDir, name: &str, seconds: u64) {
-    let file = File::options()
-        .append(true)
-        .open(house.path().join(name))
-        .unwrap();
-    file.set_modified(UNIX_EPOCH + Duration::from_secs(seconds))
-        .unwrap();
-}
 
 fn house() -> TempDir {
     let files = [

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use spillgate_workspace_tools::{OnOverflow, Rules, Workspace, WorkspaceTools};
 use tempfile::TempDir;
 
-use crate::tree::{refused, told, tree};
+use crate::tree::{refused, told, touch, tree};
 use crate::{RUNTIME, web};
 
 fn detailed(root: &Path, rules: Rules) -> WorkspaceTools {
@@ -343,7 +343,10 @@ fn a_list_of_files() {
     for (directory, files) in [("src/a", 700), ("src/b", 40), ("docs", 300), (".", 5)] {
         fs::create_dir_all(root.path().join(directory)).unwrap();
         for at in 0..files {
-            fs::write(root.path().join(directory).join(format!("{at}.md")), "").unwrap();
+            let name = format!("{directory}/{at}.md");
+            fs::write(root.path().join(&name), "").unwrap();
+            // The newest come first. Of one age, the order does not depend on the clock.
+            touch(&root, &name, 0);
         }
     }
     let tools = detailed(root.path(), Rules::default());
@@ -373,7 +376,7 @@ fn a_list_of_files() {
     let small = detailed(root.path(), small);
     let arguments = json!({"pattern": "src/**/*.md", "no_ignore": true, "max_results": 600});
     assert_snapshot!(shown(&small, "glob_files", &arguments), @r#"
-    Error: File list (~1942 tokens) exceeds maximum allowed tokens (500). Please use a more specific pattern. Or list fewer at a time with max_results and offset parameters.
+    Error: File list (~1938 tokens) exceeds maximum allowed tokens (500). Please use a more specific pattern. Or list fewer at a time with max_results and offset parameters.
 
     --- Recovery Options ---
     Pattern: src/**/*.md | 740 files

@@ -1,7 +1,8 @@
 //! Creates file trees for tests of the searching tools, and runs `rg` for comparison.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -17,6 +18,14 @@ pub(crate) fn tree(files: &[(&str, &str)]) -> TempDir {
         fs::write(path, text).unwrap();
     }
     dir
+}
+
+/// Sets a file's modification time to `seconds` since 1970.
+pub(crate) fn touch(dir: &TempDir, name: &str, seconds: u64) {
+    let path = dir.path().join(name);
+    let file = File::options().append(true).open(path).unwrap();
+    file.set_modified(UNIX_EPOCH + Duration::from_secs(seconds))
+        .unwrap();
 }
 
 /// Makes a call that must succeed, and returns its text.
