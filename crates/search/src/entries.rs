@@ -295,6 +295,9 @@ pub struct RankedEntry {
     pub score: f64,
     /// Whether the query contains its name.
     pub is_named: bool,
+    /// Whether the query has all words that only the name of the best entry has, and none of those that
+    /// only this one's has.
+    pub is_told_apart: bool,
 }
 
 /// Returns the entries that have any of the words of `query`, best first. An entry whose name the
@@ -345,6 +348,7 @@ pub fn rank_entries(query: &str, entries: &[NamedEntry<'_>]) -> Vec<RankedEntry>
                 at,
                 score,
                 is_named: is_named(&entries[at]),
+                is_told_apart: false,
             }
         })
         .filter(|entry| entry.is_named || entry.score > 0.0)
@@ -355,7 +359,29 @@ pub fn rank_entries(query: &str, entries: &[NamedEntry<'_>]) -> Vec<RankedEntry>
             .then(b.score.total_cmp(&a.score))
             .then(a.at.cmp(&b.at))
     });
+    if let [best, others @ ..] = &mut *ranked {
+        let name = |entry: &RankedEntry| words(&stems, entries[entry.at].name());
+        let best = name(best);
+        for other in others {
+            other.is_told_apart = tells_apart(&asked, &best, &name(other));
+        }
+    }
     ranked
+}
+
+/// Whether a task has all words that only the name of the best tool has, and none of those that only the
+/// other name has: `commit the staged changes` means `git_commit`, not `git_reset`.
+fn tells_apart(asked: &[Asked], best: &[String], other: &[String]) -> bool {
+    let is_asked = |word: &String| {
+        let is_same = |asked: &Asked| asked.stem == *word || are_forms(&asked.stem, word);
+        asked.iter().any(is_same)
+    };
+    let only_in = |one: &[String], not: &[String]| -> Vec<bool> {
+        let words = one.iter().filter(|word| !not.contains(word));
+        words.map(is_asked).collect()
+    };
+    let (own, others) = (only_in(best, other), only_in(other, best));
+    !own.is_empty() && !own.contains(&false) && !others.contains(&true)
 }
 
 /// The words of a field.
@@ -494,6 +520,43 @@ mod tests {
             assert_eq!(first, want, "{query}");
         }
         assert!(rank_entries("file", &[]).is_empty());
+    }
+
+    #[test]
+    fn a_name_of_other_words_is_told_apart() {
+        let tools = [
+            ("git_commit", "Records staged changes"),
+            ("git_reset", "Unstages all staged changes"),
+            ("delete_relations", "Delete relations of entities"),
+            ("delete_entities", "Delete entities and their relations"),
+        ];
+        let entries = tools.map(|(name, description)| NamedEntry {
+            fields: vec![(name, 1.5), (description, 1.0)],
+            operation: Operation::of_tool(name, description, Some(false)),
+            weight: 1.0,
+        });
+        let told_apart = [
+            "commit the staged changes",
+            "commit the staged changes, or reset them",
+            "the staged changes",
+            "remove the relation from Ada to Acme",
+            "remove all relations of the entity Ada",
+        ]
+        .map(|query| {
+            let found = rank_entries(query, &entries);
+            let marked = found.iter().map(|found| {
+                let mark = if found.is_told_apart { "-" } else { "" };
+                format!("{mark}{}", tools[found.at].0)
+            });
+            format!("{query}: {}", marked.collect::<Vec<_>>().join(" "))
+        });
+        insta::assert_snapshot!(told_apart.join("\n"), @r"
+        commit the staged changes: git_commit -git_reset
+        commit the staged changes, or reset them: git_reset git_commit
+        the staged changes: git_commit git_reset
+        remove the relation from Ada to Acme: delete_relations -delete_entities
+        remove all relations of the entity Ada: delete_relations delete_entities git_commit
+        ");
     }
 
     #[test]

@@ -511,7 +511,8 @@ fn ranked_by_words<'t>(
         .collect();
     let ranked = rank_entries(query, &entries);
     let best = ranked.iter().map(|entry| entry.score).fold(0.0, f64::max);
-    let is_close = |entry: &RankedEntry| entry.is_named || entry.score >= CLOSE * best;
+    let is_close =
+        |entry: &RankedEntry| entry.is_named || entry.score >= CLOSE * best && !entry.is_told_apart;
     let matches = ranked.iter().map(|entry| Match {
         tool: &tools[entry.at],
         is_close: is_close(entry),
@@ -724,6 +725,7 @@ pub(crate) fn unknown(
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use spillgate_text::Tokenizer;
 
     use super::*;
 
@@ -795,6 +797,28 @@ mod tests {
         print /srv/a and print /srv/a again: print
         print e1: print_two
         print e1 and e2: print_two
+        ");
+    }
+
+    #[test]
+    fn a_tool_whose_name_has_other_words_is_not_listed() {
+        let tool = |name: &str, description: &str| {
+            let tool = json!({"name": name, "description": description, "inputSchema": {}});
+            Arc::new(Tool::of("s", &tool.to_string()).unwrap())
+        };
+        let tools = [
+            tool("git_commit", "Records staged changes"),
+            tool("git_reset", "Unstages all staged changes"),
+        ];
+        let listed = ["commit the staged changes", "the staged changes"].map(|task| {
+            let mut listed =
+                found(task, &tools, &|_| true, &*Tokenizer::Heuristic.counter()).listed;
+            listed.sort();
+            format!("{task}: {}", listed.join(" "))
+        });
+        insta::assert_snapshot!(listed.join("\n"), @r"
+        commit the staged changes: git_commit
+        the staged changes: git_commit git_reset
         ");
     }
 
