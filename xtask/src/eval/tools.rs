@@ -182,7 +182,10 @@ enum Class {
     FoundOnly,
     /// A tool was called by a name that no tool has, or that is not in the list.
     WrongName,
+    /// A wrong tool was called, though the right one was offered, too.
     WrongTool,
+    /// A wrong tool was called, and no search had brought the right one into the list.
+    NotListed,
     /// The arguments do not fit the schema.
     WrongArguments,
     /// The arguments fit the schema, but are not those of the task.
@@ -191,7 +194,7 @@ enum Class {
 }
 
 impl Class {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Right,
         Self::NoCall,
         Self::NoSearch,
@@ -199,6 +202,7 @@ impl Class {
         Self::FoundOnly,
         Self::WrongName,
         Self::WrongTool,
+        Self::NotListed,
         Self::WrongArguments,
         Self::WrongValues,
         Self::BrokenJson,
@@ -213,6 +217,7 @@ impl Class {
             Self::FoundOnly => "found, not called",
             Self::WrongName => "wrong name",
             Self::WrongTool => "wrong tool",
+            Self::NotListed => "wrong tool, right one not listed",
             Self::WrongArguments => "wrong arguments",
             Self::WrongValues => "wrong values",
             Self::BrokenJson => "broken JSON",
@@ -596,7 +601,15 @@ impl Agent<'_> {
                     return Ok((Class::WrongArguments, Some(page)));
                 }
             }
-            return Ok((task.judged(&tool, &inner), None));
+            let is_listed = |name| offered.iter().any(|tool| tool["function"]["name"] == name);
+            let class = match task.judged(&tool, &inner) {
+                // A call by name needs no list.
+                Class::WrongTool if self.way == Way::Found && !task.tools().any(is_listed) => {
+                    Class::NotListed
+                }
+                class => class,
+            };
+            return Ok((class, None));
         }
         let class = match schema {
             Some(_) => Class::WrongArguments,
