@@ -295,8 +295,8 @@ pub struct RankedEntry {
     pub score: f64,
     /// Whether the query contains its name.
     pub is_named: bool,
-    /// Whether the query has all words that only the name of the best entry has, and none of those that
-    /// only this one's has.
+    /// Whether the query means the best entry rather than this one by their names: it has all words that only
+    /// the best one's name has, and no word, or synonym of one, that only this one's name has.
     pub is_told_apart: bool,
 }
 
@@ -369,19 +369,17 @@ pub fn rank_entries(query: &str, entries: &[NamedEntry<'_>]) -> Vec<RankedEntry>
     ranked
 }
 
-/// Whether a task has all words that only the name of the best tool has, and none of those that only the
-/// other name has: `commit the staged changes` means `git_commit`, not `git_reset`.
+/// Whether a task has all words that only the name of the best tool has, and no word that means one that only
+/// the other name has: `commit the staged changes` means `git_commit`, not `git_reset`.
 fn tells_apart(asked: &[Asked], best: &[String], other: &[String]) -> bool {
-    let is_asked = |word: &String| {
-        let is_same = |asked: &Asked| asked.stem == *word || are_forms(&asked.stem, word);
-        asked.iter().any(is_same)
+    let has = |word: &String| {
+        let is_form = |asked: &Asked| asked.stem == *word || are_forms(&asked.stem, word);
+        asked.iter().any(is_form)
     };
-    let only_in = |one: &[String], not: &[String]| -> Vec<bool> {
-        let words = one.iter().filter(|word| !not.contains(word));
-        words.map(is_asked).collect()
-    };
-    let (own, others) = (only_in(best, other), only_in(other, best));
-    !own.is_empty() && !own.contains(&false) && !others.contains(&true)
+    let means = |word: &String| has(word) || asked.iter().any(|asked| asked.same.contains(word));
+    let mut own = best.iter().filter(|word| !other.contains(word)).peekable();
+    let mut others = other.iter().filter(|word| !best.contains(word));
+    own.peek().is_some() && own.all(has) && !others.any(means)
 }
 
 /// The words of a field.
@@ -482,6 +480,18 @@ mod tests {
         }
     }
 
+    fn entry<'a>(
+        name: &'a str,
+        description: &'a str,
+        is_read_only: Option<bool>,
+    ) -> NamedEntry<'a> {
+        NamedEntry {
+            fields: vec![(name, 3.0), (description, 1.0)],
+            operation: Operation::of_tool(name, description, is_read_only),
+            weight: 1.0,
+        }
+    }
+
     #[test]
     fn the_entry_with_the_rare_words_comes_first() {
         let tools = [
@@ -495,11 +505,7 @@ mod tests {
             ("createIssue", "Open an issue"),
             ("search", "Finds documents"),
         ];
-        let entries = tools.map(|(name, description)| NamedEntry {
-            fields: vec![(name, 3.0), (description, 1.0)],
-            operation: Operation::of_tool(name, description, None),
-            weight: 1.0,
-        });
+        let entries = tools.map(|(name, description)| entry(name, description, None));
         for (query, want) in [
             ("rename a file", vec!["move_file"]),
             ("show the commits", vec!["git_log"]),
@@ -530,16 +536,13 @@ mod tests {
             ("delete_relations", "Delete relations of entities"),
             ("delete_entities", "Delete entities and their relations"),
         ];
-        let entries = tools.map(|(name, description)| NamedEntry {
-            fields: vec![(name, 1.5), (description, 1.0)],
-            operation: Operation::of_tool(name, description, Some(false)),
-            weight: 1.0,
-        });
+        let entries = tools.map(|(name, description)| entry(name, description, Some(false)));
         let told_apart = [
             "commit the staged changes",
             "commit the staged changes, or reset them",
             "the staged changes",
             "remove the relation from Ada to Acme",
+            "remove the relation of the contact Ada",
             "remove all relations of the entity Ada",
         ]
         .map(|query| {
@@ -555,6 +558,7 @@ mod tests {
         commit the staged changes, or reset them: git_reset git_commit
         the staged changes: git_commit git_reset
         remove the relation from Ada to Acme: delete_relations -delete_entities
+        remove the relation of the contact Ada: delete_relations delete_entities git_commit
         remove all relations of the entity Ada: delete_relations delete_entities git_commit
         ");
     }
@@ -594,11 +598,8 @@ mod tests {
             ),
             ("issue", "Does something with an issue", None),
         ];
-        let entries = tools.map(|(name, description, is_read_only)| NamedEntry {
-            fields: vec![(name, 3.0), (description, 1.0)],
-            operation: Operation::of_tool(name, description, is_read_only),
-            weight: 1.0,
-        });
+        let entries =
+            tools.map(|(name, description, is_read_only)| entry(name, description, is_read_only));
         let queries = [
             "Which issues are there?",
             "show the issue 7",
